@@ -12,13 +12,13 @@ import fcntl
 import os
 import secrets
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from pgdyno.access import is_closed, open_folder, trusted_users, user_name
+from pgdyno.locks import locked_or_closed, try_lock
 from pgdyno.model.errors import TargetError
 from pgdyno.model.system_errors import reason
 from pgdyno.shell import OsUser, run
@@ -389,13 +389,7 @@ class Folder:
         Raises:
             TargetError: What has the file's name is a link, or not ours.
         """
-        handle = self.log(name)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
-            return None
-        return handle
+        return locked_or_closed(self.log(name))
 
 
 def write_file(path: Path, text: str) -> None:
@@ -448,20 +442,16 @@ def _alone(path: Path) -> Iterator[bool]:
     """Meanwhile, no other pgdyno makes a folder there; tells whether that could be had."""
     handle = open_folder(path)  # opened apart, since a lock is let go with what was opened
     try:
-        deadline = time.monotonic() + _PATIENCE_S
-        while not (alone := _takes(handle)) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        yield alone
+        yield _takes(handle, _PATIENCE_S)
     finally:
         os.close(handle)
 
 
-def _takes(handle: int) -> bool:
+def _takes(handle: int, patience_s: float = 0.0) -> bool:
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # somebody has it, or it is a file system without locks
+        return try_lock(handle, patience_s)
+    except OSError:  # a file system without locks
         return False
-    return True
 
 
 def _sweep(outside: Folder, prefix: str, alone: bool) -> bool:

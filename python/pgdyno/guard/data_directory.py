@@ -5,9 +5,7 @@ This module needs no session, so that what must work when nothing else does has 
 
 from __future__ import annotations
 
-import fcntl
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,11 +13,10 @@ from pathlib import Path
 
 from pgdyno.access import user_name
 from pgdyno.folders import Folder
+from pgdyno.locks import try_lock
 from pgdyno.model.errors import TargetError
 from pgdyno.shell import OsUser
 from pgdyno.target.leftover_server import Postmaster, server_on
-
-_PAUSE_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +81,7 @@ def claim(data: Folder, patience_s: float = 0.0) -> bool:
     Returns:
         False: another one does.
     """
-    deadline = time.monotonic() + patience_s
-    while True:
-        try:
-            fcntl.flock(data.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                return False
-            time.sleep(_PAUSE_S)
-        except OSError:
-            return True
-        else:
-            return True
+    try:
+        return try_lock(data.handle, patience_s)
+    except OSError:
+        return True

@@ -5,12 +5,12 @@ Its age is counted by the kernel's own clock, which nobody sets.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 
 from pgdyno.folders import Folder, failing, owner_of
 from pgdyno.guard.data_directory import DataDirectory
+from pgdyno.locks import locked_or_closed
 from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import Heartbeat
 from pgdyno.model.record_json import from_json, to_json
@@ -60,13 +60,7 @@ def take_lock(folder: Folder, directory: DataDirectory) -> int | None:
     Raises:
         TargetError: It cannot be made, or is somebody else's.
     """
-    handle = _lock_file(folder, directory)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        return None
-    return handle
+    return locked_or_closed(_lock_file(folder, directory))
 
 
 def _lock_file(folder: Folder, directory: DataDirectory) -> int:

@@ -11,10 +11,8 @@ Earlier versions had it there: such a one is still read and restored.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -22,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from pgdyno.host.state_folder import open_file, open_folder, require_ours
+from pgdyno.locks import try_lock
 from pgdyno.model.errors import TargetError
 from pgdyno.model.units import seconds_text
 
@@ -31,7 +30,6 @@ NAME = "journal.jsonl"
 EARLIER_NAME = "host-journal.jsonl"  # in PGDYNO_HOME, until 0.1
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 PATIENCE_S = 60.0  # a pgdyno holds the journal while it writes values, not while it measures
-_AGAIN_S = 0.02
 
 
 class JournalError(TargetError):
@@ -152,23 +150,16 @@ class Journal:
         return handle_or_none
 
     def _lock(self, handle: int) -> None:
-        deadline = time.monotonic() + self._patience_s
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError as error:
-                if time.monotonic() >= deadline:
-                    raise TargetError(
-                        f"another pgdyno is changing this machine, and was waited for"
-                        f" {seconds_text(self._patience_s)} (journal {self.path})",
-                        "Wait for it.",
-                    ) from error
-            except OSError as error:
-                raise JournalError(
-                    f"cannot lock the journal {self.path}: {error.strerror}"
-                ) from error
-            time.sleep(_AGAIN_S)
+        try:
+            is_held = try_lock(handle, self._patience_s)
+        except OSError as error:
+            raise JournalError(f"cannot lock the journal {self.path}: {error.strerror}") from error
+        if not is_held:
+            raise TargetError(
+                f"another pgdyno is changing this machine, and was waited for"
+                f" {seconds_text(self._patience_s)} (journal {self.path})",
+                "Wait for it.",
+            )
 
     def write(self, entry: Entry) -> None:
         """Append a line and wait until it is on the disk; of a line that fails nothing stays.
