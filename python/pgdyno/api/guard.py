@@ -77,7 +77,7 @@ class Guard:
         self._directory = data_directory(Path(data))
         self._standby, self._primary, self._bindir = standby, primary, bindir
         self._run_folder = None if run_folder is None else Path(run_folder).absolute()
-        self._limits = limits
+        self._limits = limits or LimitsAsked()
 
     def check(self, accept: Sequence[str] = ()) -> Checked:
         """May full pages be off? Every condition by its name; nothing is changed.
@@ -297,14 +297,10 @@ class Guard:
         primary, standby = self._primary, self._standby_of(armed)
         if not primary and armed is not None:
             primary = named.followed(self._directory, armed, "primary")
-        limits = armed.limits if armed else GuardLimits()
-        if isinstance(self._limits, LimitsAsked):
-            limits = self._limits.over(limits)
-        return Wanted(
-            primary, standby,
-            self._limits if isinstance(self._limits, GuardLimits) else limits,
-            self._run_folder or folder,
-        )  # fmt: skip
+        limits = self._limits
+        if isinstance(limits, LimitsAsked):
+            limits = limits.over(armed.limits if armed else GuardLimits())
+        return Wanted(primary, standby, limits, self._run_folder or folder)
 
     def _standby_of(self, armed: Armed | None) -> str:
         standby = self._standby

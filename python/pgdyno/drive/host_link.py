@@ -51,6 +51,11 @@ class Heard:
     text: str | None
     at_ns: int  # of our steady clock, when it came
 
+    @property
+    def is_endless(self) -> bool:
+        """Whether it is a piece of a line that is too long to be one."""
+        return self.text is not None and len(self.text) >= LINE_MAX
+
 
 Inbox = queue.SimpleQueue[Heard]
 
@@ -95,7 +100,7 @@ class HostLink:
                 self.lost = f"its process ended with code {code}{self.last_words()}"
             return
         self.heard_s = time.monotonic()
-        if len(heard.text) >= LINE_MAX:
+        if heard.is_endless:
             self.lost = f"it said {plural(LINE_MAX, 'letter', thousands=True)} without a line's end"
             return
         try:  # a login shell, say, may print anything, and some of it is JSON
@@ -192,8 +197,8 @@ def open_link(
     def pump() -> None:
         with suppress(ValueError):  # we have given up and closed it
             while line := process.stdout.readline(LINE_MAX):
-                inbox.put(Heard(link, line, time.monotonic_ns()))
-                if len(line) >= LINE_MAX:
+                inbox.put(heard := Heard(link, line, time.monotonic_ns()))
+                if heard.is_endless:
                     break  # it is lost, and nothing more is taken from it
         inbox.put(Heard(link, None, time.monotonic_ns()))
 

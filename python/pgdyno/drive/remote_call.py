@@ -9,7 +9,7 @@ import queue
 import time
 from dataclasses import dataclass
 
-from pgdyno.drive.host_link import LINE_MAX, Failed, Inbox, open_link
+from pgdyno.drive.host_link import Failed, Inbox, open_link
 from pgdyno.drive.transport import transports
 from pgdyno.model.errors import DriveError, HostLostError
 from pgdyno.model.fleet import Fleet
@@ -52,7 +52,7 @@ def remote_call(
         text = f"host {name} gave no answer in {patience_s:g} s{link.last_words()}"
         raise HostLostError(text) from None
     else:
-        if heard.text is None or len(heard.text) >= LINE_MAX:
+        if heard.text is None or heard.is_endless:
             link.take(heard)
             raise HostLostError(f"host {name} gave no answer: {link.lost}")
         return answer_in(name, heard.text)

@@ -94,7 +94,7 @@ class Protocol:
     @property
     def looks(self) -> tuple[int, ...]:
         """Rounds after which is looked whether to go on."""
-        return LOOKS[self.rounds] if self.stop == "decided" else ()
+        return self.judged_after if self.stop == "decided" else ()
 
     @property
     def judged_after(self) -> tuple[int, ...]:

@@ -241,7 +241,6 @@ def test_a_host_that_never_ends_its_line_is_lost_and_takes_no_memory(
 ) -> None:
     """A login shell that prints what its user likes, or a file as `/dev/zero`."""
     monkeypatch.setattr(host_link, "LINE_MAX", 1000)
-    monkeypatch.setattr(remote_call, "LINE_MAX", 1000)
     process: Any = Process()
     process.stdout, process.stdin = Endless(), io.StringIO()
     process.signal = process.kill_group = process.close_pipes = lambda *_: None

@@ -63,7 +63,7 @@ def section(facts: Facts) -> Section:
 
 
 def _of_looks(facts: Facts) -> str:
-    if facts.looks[-1] not in LOOKS:
+    if facts.looks[-1] not in LOOKS:  # the last look of a plan comes after its most rounds
         return (
             f"The run was shortened to {plural(facts.looks[-1], 'round')} of its plan. Intervals"
             " and verdicts are those of a look of the whole plan there, and hold over all of its"
