@@ -291,15 +291,18 @@ class Head:
                 raise HostLostError(f"host {link.name} could not {what}: {link.lost}", _way(link))
 
     def _hear(self, patience_s: float, *, silence: bool = True) -> None:
-        """Take in what hosts said; wait for the first of it."""
+        """Take in what hosts said, until nothing waits or one never stops; wait for the first."""
+        until_s = time.monotonic() + patience_s
         try:
             heard = self._inbox.get(timeout=patience_s)
-            while True:
-                heard.link.take(heard)
+            heard.link.take(heard)
+            while time.monotonic() < until_s:
                 heard = self._inbox.get_nowait()
+                heard.link.take(heard)
         except queue.Empty:
             pass
         for link in self.links:
+            link.notice_flood()
             if silence:
                 link.notice_silence()
 

@@ -30,6 +30,10 @@ END_S = 5.0
 """So long a process may take to end once nothing is said to it any more."""
 LINE_MAX = 64 << 20
 """Letters of a line; a result, by far the longest one, has a few millions."""
+UNHEARD_MAX = 32
+"""Lines of a host that wait to be heard; it waits with the next one until there is room."""
+ERRORS_MAX_BYTES = 64 << 20
+"""So much a process may write about its failures, which lies on a disk of this host."""
 _LAST_WORDS = 300  # letters of what it said of a failure
 _TAIL_BYTES = 4096  # of all that it wrote, in which these are looked for
 SAME_WHEEL = "Install the same wheel of pgdyno on all hosts."
@@ -76,6 +80,7 @@ class HostLink:
     offsets: list[Offset] = field(default_factory=list)
     lost: str | None = None  # why it is
     _saying: threading.Lock = field(default_factory=threading.Lock)
+    _room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(UNHEARD_MAX))
 
     @property
     def is_over(self) -> bool:
@@ -94,6 +99,7 @@ class HostLink:
         Raises:
             DriveError: The host says that it failed, or is of another version.
         """
+        self._room.release()
         if heard.text is None:
             if not self.is_over:
                 code = self.process.wait(END_S)
@@ -158,6 +164,18 @@ class HostLink:
         if not self.is_over and time.monotonic() - self.heard_s > LOST_AFTER_S:
             self.lost = f"it said nothing for {LOST_AFTER_S:g} s{self.last_words()}"
 
+    def notice_flood(self) -> None:
+        """Count it as lost when it fills the disk with what it writes about failures."""
+        size = self.errors.seek(0, os.SEEK_END)
+        if self.lost is None and size > ERRORS_MAX_BYTES:
+            self.lost = f"it wrote {plural(size, 'byte', thousands=True)} of errors" + (
+                self.last_words()
+            )
+
+    def await_room(self) -> None:
+        """Wait until one line more may wait to be heard."""
+        self._room.acquire()
+
     def last_words(self) -> str:
         """What its process wrote about a failure, as the end of a sentence."""
         size = self.errors.seek(0, os.SEEK_END)
@@ -167,6 +185,7 @@ class HostLink:
 
     def end(self) -> None:
         """Let it end: it is told by the end of its input, then by signals."""
+        self._room.release(UNHEARD_MAX)  # nobody hears it any more
         with self._saying, suppress(BrokenPipeError, ValueError):
             self.process.stdin.close()
         if self.process.wait(END_S) is None:
@@ -197,7 +216,9 @@ def open_link(
     def pump() -> None:
         with suppress(ValueError):  # we have given up and closed it
             while line := process.stdout.readline(LINE_MAX):
-                inbox.put(heard := Heard(link, line, time.monotonic_ns()))
+                heard = Heard(link, line, time.monotonic_ns())
+                link.await_room()
+                inbox.put(heard)
                 if heard.is_endless:
                     break  # it is lost, and nothing more is taken from it
         inbox.put(Heard(link, None, time.monotonic_ns()))

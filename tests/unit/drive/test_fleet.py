@@ -28,7 +28,7 @@ from pgdyno.model.host_address import SCHEMES, BadAddress, host_address
 from pgdyno.model.progress import DriveProgress
 from pgdyno.stats.fleet import ceiling_remarks, fleet_reasons, unlike
 from tests.data.workloads import tpcc
-from tests.waiting import DEADLINE_S
+from tests.waiting import DEADLINE_S, until
 
 SECOND_NS = 1_000_000_000
 MACHINE = Machine("0.1.0", 8, "c0ffee", "3.11.2", "6.1", "boot-a", "net:[1]", 2, 1024)
@@ -257,6 +257,49 @@ def test_a_host_that_never_ends_its_line_is_lost_and_takes_no_memory(
     process.stdin = io.StringIO()
     with pytest.raises(HostLostError, match="gave no answer: it said 1,000 letters without"):
         remote_call.remote_call("ssh://b", Fleet(("ssh://b",)), "m", {}, DEADLINE_S)
+
+
+class Talkative(io.StringIO):
+    """Says one valid line for ever, and counts how often."""
+
+    said = 0
+
+    def readline(self, _size: int = -1, /) -> str:  # type: ignore[override]
+        self.said += 1
+        return '{"phase": "window"}\n'
+
+
+def test_a_host_that_never_stops_talking_waits_until_it_is_heard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    process: Any = Process()
+    process.stdout, process.stdin = Talkative(), io.StringIO()
+    process.signal = process.kill_group = lambda *_: None
+    process.close_pipes = process.stdout.close
+    fleet, way = Fleet(("ssh://b",)), Transport("ssh", lambda *_: process)
+    hears = head.Head(fleet, {"ssh": way})
+    hears.links.append(open_link("ssh://b", fleet, way, hears._inbox))
+    full = host_link.UNHEARD_MAX + 1
+    until(lambda: process.stdout.said >= full, "lines are read")
+    time.sleep(0.1)
+    assert process.stdout.said == full, "it is not read on"
+    hears._hear(0.05)
+    until(lambda: process.stdout.said > full, "it is read on when it is heard")
+    monkeypatch.setattr(Talkative, "readline", lambda *_: "")
+    hears.links[0].end()
+
+
+def test_a_host_that_fills_the_disk_with_its_errors_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(host_link, "ERRORS_MAX_BYTES", 1000)
+    flooding = link("ssh://b")
+    flooding.errors.write(b"x" * 999 + b"\n")
+    flooding.notice_flood()
+    assert flooding.lost is None
+    flooding.errors.write(b"no room\n")
+    flooding.notice_flood()
+    assert flooding.lost == "it wrote 1,008 bytes of errors: no room"
 
 
 def test_of_what_a_host_wrote_of_its_failure_the_end_is_read() -> None:
