@@ -27,6 +27,7 @@ from pgdyno.model.errors import Interrupted, PgdynoError, RefusedError, TargetEr
 from pgdyno.model.repair import RepairReport
 from pgdyno.model.wording import listed, plural
 from pgdyno.model.workload import database_names
+from pgdyno.shell import run
 from pgdyno.target.cluster import DATABASE, Cluster
 from pgdyno.target.interface import NO_ENVIRONMENT
 from pgdyno.target.own_target import DATA, DISK, DISK_AGAIN, RECORD, RECORD_AGAIN
@@ -36,6 +37,7 @@ from pgdyno.trial.fixture import build_of
 _NS = 1_000_000_000
 _NOTHING = Spared()
 _FIRST_SHARE = 0.05  # of a load: before, too little is there to be lost
+_WRITE_S = 600
 _NAMED = 3  # tables in a sentence
 _DISK_SEEDS = 2**31
 
@@ -88,6 +90,7 @@ def strike(
         try:
             if load.stage.guard and disaster.standby is None:
                 repair = _repaired(load, disk, disk_seed)
+            _written_out(target.trial_folder, disk)
             recovery_s = cluster.start(load.stage.settings, recovers=True)
             if load.promotion_s is not None:
                 recovery_s = load.promotion_s
@@ -104,6 +107,12 @@ def strike(
         sum(owed.uncertain.values()), looked.found.lost, looked.found.lost_s, recovery_s, reasons,
         load.outage if disaster.is_live else None, load.met if disaster.is_live else None, repair,
     )  # fmt: skip
+
+
+def _written_out(folder: Folder, disk: str) -> None:
+    """Have the kernel write what was made: else the recovery's own flushes would wait for it."""
+    with folder.into(disk) as data:
+        run(["sync", "-f", "."], folder=data.handle, timeout_s=_WRITE_S)
 
 
 def _repaired(load: Load, disk: str, seed: int) -> RepairReport:
