@@ -49,9 +49,14 @@ def refusal() -> str | None:
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except OSError:
+        needs = "Taking CPU time from everybody needs a real-time priority"
+        if os.geteuid() == 0:
+            return (
+                f"{needs}, which root may not have here: the container lacks CAP_SYS_NICE, or"
+                " cpu.rt_runtime_us of its CPU group (cgroup v1) is 0."
+            )
         return (
-            "Taking CPU time from everybody needs a real-time priority: run as root, or give the"
-            " user an rtprio of 1 in /etc/security/limits.conf."
+            f"{needs}: run as root, or give the user an rtprio of 1 in /etc/security/limits.conf."
         )
     os.sched_setscheduler(0, before, os.sched_param(0))
     return None
