@@ -116,7 +116,7 @@ def known_runs(run: RunFile) -> tuple[KnownRun, ...]:
             found.append(
                 KnownRun(
                     info.ident, stage.name, info.started_ns, same_host(of), same_load(of),
-                    (*_lines(of["build"]), *_lines(stage.values | _of_tables(stage))),
+                    (*_lines(of["build"]), *_lines(stage.values | _beside_settings(stage))),
                     means[stage.name],
                 )
             )  # fmt: skip
@@ -249,12 +249,12 @@ def _settings(stage: Stage, trials: Sequence[TrialRecord]) -> dict[str, str]:
     """As server and machine had them; what pgdyno needs to run a cluster is none of the stage."""
     result = _first_result(stage, trials)
     if result is None:
-        return stage.values | _of_tables(stage)
+        return stage.values | _beside_settings(stage)
     ours = {one.name for one in result.settings if one.origin == OriginKind.TARGET}
     read = effective_of(stage.name, trials)
     kept = {name: value for name, value in read.items() if name not in ours}
     of_machine = {one.name: one.value for one in stage.host}
-    return _on_servers(kept, result) | of_machine | _of_tables(stage)
+    return _on_servers(kept, result) | of_machine | _beside_settings(stage)
 
 
 def _on_servers(first: Mapping[str, str], result: TrialResult) -> dict[str, str]:
@@ -272,9 +272,10 @@ def _on_servers(first: Mapping[str, str], result: TrialResult) -> dict[str, str]
     return found
 
 
-def _of_tables(stage: Stage) -> dict[str, str]:
+def _beside_settings(stage: Stage) -> dict[str, str]:
     """No setting of the server, and as much the stage's choice as one."""
-    return {"unlogged tables": "yes"} if stage.unlogged else {}
+    tables = {"unlogged tables": "yes"} if stage.unlogged else {}
+    return tables | ({"pooler": stage.pooler.shown} if stage.pooler else {})
 
 
 def _orders_ended(results: Sequence[TrialResult]) -> Spread | None:

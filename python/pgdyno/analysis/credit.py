@@ -29,6 +29,18 @@ def changed_settings(before: Stage, stage: Stage) -> set[str]:
     return {name for name, _ in before.values.items() ^ stage.values.items()}
 
 
+def changed_around(before: Stage, stage: Stage) -> list[str]:
+    """What else differs of what the server runs with, as a sentence names it."""
+    pairs = {
+        "the build": (before.build, stage.build),
+        "the folder of its data": (before.folder, stage.folder),
+        "the guard": (before.guard, stage.guard),
+        "unlogged tables": (before.unlogged, stage.unlogged),
+        "the pooler": (before.pooler, stage.pooler),
+    }
+    return [name for name, (old, new) in pairs.items() if old != new]
+
+
 def changed_client(before: Stage, stage: Stage) -> set[str]:
     """Keys of the workload that differ."""
     old, new = workload_values(before.workload), workload_values(stage.workload)
@@ -131,8 +143,7 @@ def _client(before: Stage, stage: Stage) -> Change:
 def _server(before: Stage, stage: Stage) -> list[str]:
     settings = len(changed_settings(before, stage))
     parts = [plural(settings, "setting")] if settings else []
-    parts += ["the build"] if before.build != stage.build else []
-    return parts + (["the folder of its data"] if before.folder != stage.folder else [])
+    return parts + changed_around(before, stage)
 
 
 def _listed(client: Change) -> str:

@@ -202,6 +202,7 @@ class StageFacts:
     changes: tuple[SettingChange, ...]
     build: str | None  # version, compiler and flags; None: the target's own installation
     folder: str | None  # of the cluster's data; None: pgdyno's own
+    pooler: str | None  # between driver and server; None: none
     tails: tuple[TailFacts, ...] = ()  # against the first stage of its load; where known
     credit: tuple[str, ...] = ()  # whose the difference is where the client changed: first, before
     predicted: str | None = None  # what was believed beforehand, and what came; None: nothing was

@@ -17,7 +17,7 @@ from statistics import median
 
 from pgdyno.analysis import words
 from pgdyno.analysis.comparable import is_of_length
-from pgdyno.analysis.credit import changed_client, changed_settings
+from pgdyno.analysis.credit import changed_around, changed_client, changed_settings
 from pgdyno.analysis.facts import Difference, MistakeFacts, StageFacts
 from pgdyno.catalog import knobs
 from pgdyno.model.plan import Plan, Stage
@@ -141,7 +141,8 @@ def not_the_text(seen: Seen) -> str | None:
 @_stands_against(
     "E3",
     "client host, data size, connections and statement cache changed in one stage",
-    rule="between consecutive stages one layer changes: settings, client, build or folder",
+    rule="between consecutive stages one layer changes: settings, client, build, folder, guard,"
+    " unlogged tables or pooler",
     fires="report",
 )
 def several_factors(seen: Seen) -> str | None:
@@ -151,8 +152,7 @@ def several_factors(seen: Seen) -> str | None:
         layers = {
             "settings": changed_settings(before, stage),
             "the client": changed_client(before, stage),
-            "the build": {"build"} if before.build != stage.build else set(),
-            "the folder": {"folder"} if before.folder != stage.folder else set(),
+            **{name: {name} for name in changed_around(before, stage)},
         }
         names = [layer for layer, changed in layers.items() if changed]
         client = layers["the client"]
@@ -397,7 +397,7 @@ def _priced(plan: Plan, rung: str) -> bool:
     return any(
         safe.rung in words.SAFE
         and fallen.rung == rung
-        and safe.build == fallen.build
+        and (safe.build, safe.pooler) == (fallen.build, fallen.pooler)
         and safe.workload == fallen.workload
         and changed_settings(safe, fallen)
         <= (durability if safe.folder == fallen.folder else set())

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations
 
 from pgdyno.analysis import words
-from pgdyno.analysis.credit import changed_settings
+from pgdyno.analysis.credit import changed_around, changed_settings
 from pgdyno.analysis.facts import Facts, StageFacts
 from pgdyno.analysis.run import compare_stages, plan_in
 from pgdyno.analysis.setting_facts import Recommended, RecommendedSetting
@@ -169,8 +169,7 @@ def _alike_but(name: str, one: Stage, other: Stage) -> bool:
     return (
         changed_settings(other, one) == {name}
         and one.workload == other.workload
-        and one.build == other.build
-        and one.folder == other.folder
+        and not changed_around(other, one)
     )
 
 

@@ -81,6 +81,10 @@ def _memory_used(seen: Seen) -> float | None:
     return None if free is None else 1 - free
 
 
+def _pooler_wait_s(seen: Seen) -> float | None:
+    return _over(seen.grown("pooler.wait_s"), seen.grown("pooler.transactions"))
+
+
 def _rate(*names: str) -> Measured:
     return lambda seen: seen.per_s(*names)
 
@@ -115,6 +119,16 @@ _SERVER = (
     Measure("driver", "utilisation", "CPUs used, on average", _rate("driver.cpu_s"), "level"),
     Measure("driver", "saturation", "threads that wait for a CPU, on average",
             _rate("driver.wait_cpu_s"), "level"),
+)  # fmt: skip
+_POOLER = (
+    Measure("pooler", "utilisation", "share of one CPU, which is all that it can use",
+            _rate("pooler.cpu_s")),
+    Measure("pooler", "utilisation", "sessions of the server in use, on average",
+            lambda seen: seen.mean("pooler.busy"), "level"),
+    Measure("pooler", "saturation", "clients that wait for a session, on average",
+            lambda seen: seen.mean("pooler.waiting"), "level"),
+    Measure("pooler", "saturation", "time that a transaction waits for a session", _pooler_wait_s,
+            "s"),
 )  # fmt: skip
 _TCP = (
     Measure("TCP", "saturation", "segments sent again, a second", _rate("tcp.retransmits"),
@@ -250,7 +264,7 @@ def resource_rows(
     for interface in most:
         measures += _interface_measures(interface)
     measures += _of_further_interfaces([one for one in interfaces if one not in most])
-    rows = [_row(measure, seen) for measure in (*measures, *_TCP, *_SERVER)]
+    rows = [_row(measure, seen) for measure in (*measures, *_TCP, *_POOLER, *_SERVER)]
     return tuple(row for row in rows if any(value is not None for value in row.stages))
 
 

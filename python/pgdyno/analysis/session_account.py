@@ -67,7 +67,7 @@ def account_of(
     tallies: Mapping[str, TallySeries],
     *,
     beside_server: bool = True,
-    replica_answers: bool = False,
+    hidden: str | None = None,
 ) -> Account | NoAccount:
     """The account of a trial's window.
 
@@ -75,8 +75,7 @@ def account_of(
         record: The trial, with a result.
         tallies: Of it, by their names.
         beside_server: The driver's CPUs are the server's.
-        replica_answers: A replica answered a part of the load: while a terminal waits for that, a
-            session of the server has nothing to do.
+        hidden: Why sessions of the server do not tell what terminals wait for; None: they do.
     """
     result = record.result
     if result is None:
@@ -84,8 +83,8 @@ def account_of(
     if result.servers:
         many = plural(len(result.servers), "server")
         return NoAccount(f"the load went to {many}, whose sessions were sampled apart")
-    if replica_answers:
-        return NoAccount("a replica answered a part of the load, whose sessions were not sampled")
+    if hidden is not None:
+        return NoAccount(hidden)
     if (tally := tallies.get(TALLY)) is None:
         return NoAccount("sessions were not sampled")
     window = met_in(record, tally)

@@ -181,6 +181,7 @@ def _facts(
         changes=changed,
         build=build_text(stage.build) if stage.build else None,
         folder=stage.folder,
+        pooler=stage.pooler.shown if stage.pooler else None,
     )
 
 

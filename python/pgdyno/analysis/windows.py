@@ -115,7 +115,7 @@ def window_facts(
             trial,
             tallies,
             beside_server=plan.target.kind != "running",
-            replica_answers=stage.workload.replica_connections > 0,
+            hidden=_hidden(stage),
         ),
         load=_load(result, stage),
         driver=_driver(result, plan, ceiling_per_s),
@@ -129,6 +129,15 @@ def window_facts(
         costs=_costs(result, series, second),
         dead_share=_dead_shares(snapshots),
     )
+
+
+def _hidden(stage: Stage) -> str | None:
+    """Why a terminal may wait while no session of the server is there that would show it."""
+    if stage.workload.replica_connections:
+        return "a replica answered a part of the load, whose sessions were not sampled"
+    if stage.pooler is not None:
+        return "clients shared the sessions of a pooler, and have none while they wait"
+    return None
 
 
 def _inside(result: TrialResult, one: Series) -> npt.NDArray[np.float64]:

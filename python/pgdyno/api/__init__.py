@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pgdyno.api.configuration import Form
     from pgdyno.api.databases import (
         LOADED_AT,
-        POOLED,
         Checked,
         Data,
         Database,
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from pgdyno.model.floor import Wish
     from pgdyno.model.guard import GuardLimits
     from pgdyno.model.knee import Search, Windows
+    from pgdyno.model.pooler import POOLED
     from pgdyno.model.proof import Design
 
 _WHERE = {
@@ -70,7 +70,7 @@ _WHERE = {
     "comparing": ("compare",),
     "configuration": ("Form",),
     "databases": (
-        "LOADED_AT", "POOLED", "Checked", "Data", "Database", "Loaded", "Needs", "check",
+        "LOADED_AT", "Checked", "Data", "Database", "Loaded", "Needs", "check",
         "connection_to", "estimate_load", "export", "load", "load_files",
     ),
     "diagnosing": ("Diagnosis", "diagnose"),
@@ -105,6 +105,7 @@ _MODULES |= {
     "DrillDesign": "pgdyno.model.drill",
     "Fleet": "pgdyno.model.fleet",
     "GuardLimits": "pgdyno.model.guard",
+    "POOLED": "pgdyno.model.pooler",
     "Search": "pgdyno.model.knee",
     "Windows": "pgdyno.model.knee",
     "Wish": "pgdyno.model.floor",

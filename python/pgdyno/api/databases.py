@@ -43,13 +43,6 @@ _SCHEMA: Schema = default("TpccSpec", "schema")
 _ORDER: Order = default("TpccSpec", "order")
 
 
-POOLED = (
-    "a pooler stands in between and does not follow the names of statements:"
-    " they are parsed with every execution"
-)
-"""What is told of a connection whose statements have no names."""
-
-
 @dataclass(frozen=True, slots=True)
 class Data:
     """What is to be loaded: a workload's rows are a function of this alone."""

@@ -39,6 +39,7 @@ from pgdyno.target.open_target import (
     fixture_bytes,
     local_facts,
     require_folders,
+    require_poolers,
     server_facts,
 )
 from pgdyno.trial.description import describe_stages
@@ -223,6 +224,7 @@ def load_plan(
     plan = _resolved(draft, source)
     describe_stages(plan.record)
     require_folders(plan.record, plan.data_bytes)
+    require_poolers(plan.record)
     return replace(plan, record=looked_at(plan.record))
 
 

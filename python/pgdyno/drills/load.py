@@ -41,7 +41,7 @@ from pgdyno.target.leftover_server import require_no_server
 from pgdyno.target.own_target import BASE, DATA, LEDGER, RECORD, OwnTarget
 from pgdyno.target.standby import STANDBY
 from pgdyno.trial.fixture import build_of
-from pgdyno.trial.preparing import warmed
+from pgdyno.trial.preparing import warmed, with_pooler
 from pgdyno.trial.progress import Listener
 
 CHECKPOINTS = 4
@@ -226,6 +226,7 @@ def _driven(
             binaries = target.binaries_of(build_of(stage))
             settings = (*settings, keeps_wal(binaries.version_num // 10_000))
         ready = target.apply(settings, build_of(stage), record.environment)
+        ready = with_pooler(stage, target, ready)
         record.require_seen()
         protocol = replace(plan.protocol, warmup_s=0.0, window_s=load_s)
         databases = ready.databases(stage.workload)
@@ -241,7 +242,7 @@ def _driven(
             _checkpoints(ready.connection, load_s / CHECKPOINTS),
             _struck(record, ready, standby, strike, load_s, window) as struck,
         ):
-            driven = drive(ready.connection, load, protocol, c_load, window.hear, wishes)
+            driven = drive(ready.driven, load, protocol, c_load, window.hear, wishes)
             ended_ns = time.monotonic_ns()
             is_down = struck.at_ns is not None and _is_down(target, ready)
         if strike is not None:

@@ -11,6 +11,7 @@ from pgdyno.model.durability import NOT_KNOWN, Durability
 from pgdyno.model.errors import PlanError
 from pgdyno.model.fleet import Fleet
 from pgdyno.model.looks import LOOKS, Stop
+from pgdyno.model.pooler import Pooler
 from pgdyno.model.profile import PROFILE_WARMUP_S
 from pgdyno.model.proposal import Prediction
 from pgdyno.model.record_json import JsonObject
@@ -134,6 +135,7 @@ class Stage:
     guard: bool = False  # torn pages are repaired from a standby
     host: tuple[Setting, ...] = ()  # of the machine while its trials run, sorted by name
     unlogged: bool = False  # the workload's tables are: a crash of the server empties them
+    pooler: Pooler | None = None  # between the driver and the server; None: none
 
     @property
     def values(self) -> dict[str, str]:

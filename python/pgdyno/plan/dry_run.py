@@ -210,6 +210,8 @@ def _stages(plan: Plan, configs: Sequence[Configured], host: HostFacts) -> Itera
             yield Padding(Text(build_text(stage.build)), (0, 0, 0, 2))
         if stage.folder is not None:
             yield Padding(Text(_folder(stage.folder, host)), (0, 0, 0, 2))
+        if stage.pooler is not None:
+            yield Padding(Text(f"through PgBouncer: {stage.pooler.shown}"), (0, 0, 0, 2))
         if stage.host and stage.twin_of is None:
             yield Padding(_machine(stage, before), (0, 0, 0, 2))
         yield Padding(_settings(stage, before, config.server), (0, 0, 0, 2))

@@ -26,6 +26,7 @@ from pgdyno.plan.schema.plan_file import (
     ExpectsTable,
     FiguresTable,
     PlanDocument,
+    PoolerTable,
     ProtocolTable,
     StageTable,
     TargetTable,
@@ -90,6 +91,7 @@ def reference() -> str:
         ("`[fleet]`", FleetTable),
         ("`[[stage]]`", StageTable),
         ("`[earlier]`", EarlierReportTable),
+        ("`pooler` of a stage", PoolerTable),
         ("`earlier` of a stage", FiguresTable),
         ("`expects` of a stage", ExpectsTable),
     ):

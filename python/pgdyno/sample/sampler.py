@@ -115,4 +115,6 @@ class Subject:
     telemetry: Telemetry = "default"
     described: Description | None = None  # the workload that is driven
     replica: psycopg.Connection[Any] | None = None  # that answers reads, if one does
+    pooler: psycopg.Connection[Any] | None = None  # its console, where the load goes through one
+    pooler_pid: int | None = None
     wait_of: WaitOf | None = None  # by the catalogue of wait events; needed with a session

@@ -104,12 +104,12 @@ class Cluster:
         try:
             self._parent.require_closed()
             remove_sockets(self._parent, data.name)
-            self._sockets = _make_sockets(self._parent, data.name, user)
+            self._sockets = make_sockets(self._parent, data.name, user)
             self._log = self._parent.log(f"{data.name}.log")
         except BaseException:
             self._parent.close()
             raise
-        self._port = _free_port() if transport == "tcp" else 5432
+        self._port = free_port() if transport == "tcp" else 5432
 
     @property
     def pid(self) -> int:
@@ -302,7 +302,7 @@ class Cluster:
         raise RefusedError(f"the server does not answer after {waited_s:.0f} s: {reason}")
 
 
-def _make_sockets(parent: Folder, data: str, user: OsUser) -> Path:
+def make_sockets(parent: Folder, data: str, user: OsUser) -> Path:
     """A folder for sockets beside the data, or elsewhere if its path is too long for one.
 
     What lies elsewhere is written down before it is made, so that the next run finds it.
@@ -362,7 +362,8 @@ def _quoted(value: str) -> str:
     return value.replace("\\", "\\\\").replace("'", "''")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this host that nobody listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -68,14 +68,23 @@ def reach(conninfo: str) -> Connection:
     """
     connection = resolve(conninfo)
     try:
-        with psycopg.connect(**connection.arguments()) as session:
-            return _through(connection, session.pgconn)
+        return through(connection)
     except psycopg.Error as error:
         raise TargetError(
             f"no connection to {connection.shown()}: {str(error).strip()}",
             hint="PG* variables, pg_service.conf and ~/.pgpass count as they do for psql;"
             " pgdyno asks for no password.",
         ) from error
+
+
+def through(connection: Connection) -> Connection:
+    """The connection, with what stands in between.
+
+    Raises:
+        psycopg.Error: No server answers, or all refuse.
+    """
+    with psycopg.connect(**connection.arguments()) as session:
+        return _through(connection, session.pgconn)
 
 
 def _read(conninfo: str, stop: str, **changes: str) -> tuple[dict[str, str], pq.abc.PGconn]:

@@ -15,6 +15,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.errors import Interrupted, LostError, PgdynoError, TargetError
 from pgdyno.model.manifest import Installation
 from pgdyno.model.plan import Stage
+from pgdyno.model.pooler import Pooler
 from pgdyno.model.run import Effective, Fixture
 from pgdyno.model.settings import ServerFacts, Setting
 from pgdyno.model.system_errors import as_pgdyno_error
@@ -34,6 +35,16 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True)
+class Pooled:
+    """A pooler of ours that runs, in front of the server under test."""
+
+    connection: Connection  # the workload's database, through it
+    console: Connection  # where it tells of itself
+    pid: int
+    require_alive: Callable[[], None]  # raises TargetError where it has ended
+
+
+@dataclass(frozen=True, slots=True)
 class Ready:
     """A server with a stage's settings, read back, and a fresh copy of the fixture."""
 
@@ -49,11 +60,17 @@ class Ready:
     name: str = ""  # among several servers
     others: tuple[Ready, ...] = ()  # further servers, each with a part of the workload
     replica: Connection | None = None  # the same database on a standby that answers reads
+    pooled: Pooled | None = None  # the load goes through it; whatever else we do does not
 
     @property
     def each(self) -> tuple[Ready, ...]:
         """All servers."""
         return (self, *self.others)
+
+    @property
+    def driven(self) -> Connection:
+        """Where the load goes: the server, or the pooler in front of it."""
+        return self.connection if self.pooled is None else self.pooled.connection
 
     def databases(self, workload: Workload) -> list[Connection]:
         """Those that are driven: on one server all, on several one each."""
@@ -207,6 +224,16 @@ class Target(Protocol):
         Args:
             settings: Of the stage.
             build: See `Target`.
+        """
+        ...
+
+    def pool(self, pooler: Pooler, clients: int, load: Connection) -> Pooled:
+        """Put a pooler in front of the server under test; it ends with the trial.
+
+        Args:
+            pooler: What it does.
+            clients: How many connect to it, at most.
+            load: How they would reach the server without it.
         """
         ...
 

@@ -7,7 +7,9 @@ from typing import ClassVar
 
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
+from pgdyno.model.pooler import Pooler
 from pgdyno.model.settings import Setting
+from pgdyno.target.interface import Pooled
 
 
 class NotOurs:
@@ -18,6 +20,10 @@ class NotOurs:
     def follow(self, settings: Sequence[Setting], build: str | None = None) -> Connection:
         """Not ours to follow; `plan.resolve` refuses a plan that asks for it."""
         raise TargetError(f"{self._why} given no standby")
+
+    def pool(self, pooler: Pooler, clients: int, load: Connection) -> Pooled:
+        """Not ours to stand in front of; `plan.resolve` refuses a plan that asks for it."""
+        raise TargetError(f"{self._why} given no pooler")
 
     def crash(self) -> None:
         """Not ours to kill; `plan.resolve` refuses a plan that asks for it."""

@@ -22,6 +22,7 @@ from pgdyno.target.host_facts import host_facts
 from pgdyno.target.interface import Target
 from pgdyno.target.kept_builds import build_bindir, kept_builds
 from pgdyno.target.own_target import Installed, OwnTarget, kept_fixture
+from pgdyno.target.pooler import pooler_problems
 from pgdyno.target.rehearse import folder_problems
 from pgdyno.target.replica import reach_replica, role_there
 from pgdyno.target.running_target import TRIAL, RunningTarget, ask_server
@@ -75,6 +76,16 @@ def require_folders(plan: Plan, data_bytes: int) -> None:
         PlanError: Naming each that cannot, and why.
     """
     problems = folder_problems(plan.stages, postgres_user(), data_bytes)
+    refuse(plan.source, [Complaint(f"stage {stage}", text) for stage, text in problems])
+
+
+def require_poolers(plan: Plan) -> None:
+    """Look whether the pooler that stages ask for is installed.
+
+    Raises:
+        PlanError: Naming each stage that asks for one.
+    """
+    problems = pooler_problems(plan.stages)
     refuse(plan.source, [Complaint(f"stage {stage}", text) for stage, text in problems])
 
 

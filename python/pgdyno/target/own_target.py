@@ -22,6 +22,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.manifest import Installation
 from pgdyno.model.plan import Stage
 from pgdyno.model.plan import Target as TargetPlan
+from pgdyno.model.pooler import Pooler
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.run import Fixture
 from pgdyno.model.settings import Origin, OriginKind, ServerFacts, Setting
@@ -40,8 +41,9 @@ from pgdyno.target.home import (
     require_room,
     take_stage_folder,
 )
-from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Restored
+from pgdyno.target.interface import NO_ENVIRONMENT, Pooled, Ready, Restored
 from pgdyno.target.leftover_server import stop_leftover
+from pgdyno.target.pooler import OwnPooler, clear_pooler
 from pgdyno.target.readback import read_back, server_words
 from pgdyno.target.rehearse import REHEARSAL, rehearse
 from pgdyno.target.standby import STANDBY, Standby
@@ -92,6 +94,7 @@ class OwnTarget:
         self._memory_bytes = memory_bytes
         self._cluster: Cluster | None = None
         self._standby: Standby | None = None
+        self._pooler: OwnPooler | None = None
         self._loading: Folder | None = None
         self._stage_folders: dict[str, StageFolder] = {}
         self.facts = facts
@@ -127,6 +130,7 @@ class OwnTarget:
         for name in (RECORD, RECORD_AGAIN, LEDGER):
             folder.remove(name)
         folder.remove_folder(JOURNALS)
+        clear_pooler(folder)
         for name in {*_DATA_DIRECTORIES, *(name.partition(".")[0] for name in rehearsed)}:
             if folder.has(name):
                 with folder.into(name) as data:
@@ -303,6 +307,12 @@ class OwnTarget:
             self.cluster, self.binaries_of(build), self._user, STANDBY, self._trial_folder
         )
 
+    def pool(self, pooler: Pooler, clients: int, load: Connection) -> Pooled:
+        """See `Target.pool`."""
+        server = self.cluster.connection()
+        self._pooler = OwnPooler(pooler, clients, server, load, self._user, self._trial_folder)
+        return self._pooler.pooled
+
     @property
     def trial_folder(self) -> Folder:
         """The folder of ours that the data of the trial lie in."""
@@ -353,7 +363,10 @@ class OwnTarget:
         return self._cluster is None or not self._cluster.runs
 
     def halt(self) -> None:
-        """Stop the server of the trial at once, and its standby; its data stay."""
+        """Stop the server of the trial at once, its standby and its pooler; its data stay."""
+        if self._pooler is not None:
+            self._pooler.close()
+            self._pooler = None
         if self._standby is not None:
             self._standby.close()
             self._standby = None

@@ -26,6 +26,7 @@ from pgdyno.model.errors import (
     StoreError,
 )
 from pgdyno.model.plan import Protocol, Stage, Workload
+from pgdyno.model.pooler import POOLED
 from pgdyno.model.progress import TrialEnded
 from pgdyno.model.run import Failures, Fixture, TrialRecord, TrialResult, TrialState
 from pgdyno.model.system_errors import as_pgdyno_error
@@ -153,6 +154,10 @@ def steps(
             driven, sampled = drive_and_sample(protocol, stage, trial.round, ready, fixture,
                                                bed.listener)  # fmt: skip
         unseen: tuple[str, ...] = () if guard is None else (guard.held(),)
+        if ready.pooled is not None:
+            ready.pooled.require_alive()
+            if ready.pooled.connection.prepare == "unnamed":
+                unseen = (*unseen, f"Statements: {POOLED}.")
         described = bed.described[stage.name]
         names = tuple(one.name for one in ready.each) if ready.others else ()
         ended = EndedWindow(target, databases, described, protocol, trial.round, names)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Protocol, Stage
@@ -36,7 +37,7 @@ def started(
     phase: Phase,
     environment: Mapping[str, str] = NO_ENVIRONMENT,
 ) -> tuple[Ready, list[Connection]]:
-    """Start a stage's server on a fresh copy of its data.
+    """Start a stage's server on a fresh copy of its data, and the pooler that it asks for.
 
     Args:
         stage: Its settings are applied.
@@ -55,7 +56,20 @@ def started(
         target.restore(fixture.ident, stage.workload.databases, stage.folder)
     with phase("start"):
         ready = target.apply(settings_of(stage), build_of(stage), environment)
+        ready = with_pooler(stage, target, ready)
     return ready, ready.databases(stage.workload)
+
+
+def with_pooler(stage: Stage, target: Target, ready: Ready) -> Ready:
+    """The server, and in front of it the pooler that its stage asks for.
+
+    Raises:
+        TargetError: It does not start.
+    """
+    if stage.pooler is None:
+        return ready
+    pooled = target.pool(stage.pooler, stage.workload.sessions, ready.connection)
+    return replace(ready, pooled=pooled)
 
 
 def warmed(ready: Ready, databases: Sequence[Connection], protocol: Protocol, phase: Phase) -> None:

@@ -118,6 +118,8 @@ def drive_and_sample(
             described=describe(workload),
             wait_of=wait_of,
             replica=_replica_session(ready, workload, stack),
+            pooler=_console(ready, stack),
+            pooler_pid=ready.pooled.pid if ready.pooled else None,
         )
         of_host = replace(subject, session=None) if ready.others else subject
         recorder = stack.enter_context(Recorder(samplers_of(of_host), protocol.telemetry))
@@ -144,6 +146,14 @@ def _replica_session(
     return stack.enter_context(own_session(ready.replica))
 
 
+def _console(ready: Ready, stack: ExitStack) -> psycopg.Connection[Any] | None:
+    """Of the pooler, which takes no statement that is prepared; None: there is none."""
+    if ready.pooled is None:
+        return None
+    arguments = ready.pooled.console.arguments() | {"prepare_threshold": None}
+    return stack.enter_context(psycopg.connect(**arguments, autocommit=True))
+
+
 def drive_by_engine(
     ready: Ready,
     workload: Workload,
@@ -157,11 +167,11 @@ def drive_by_engine(
     if workload.engine == "pgbench":
         assert not slowdowns, "the real pgbench is as it is"
         program = pgbench_program(ready.bindir)
-        return drive_pgbench(program, ready.connection, workload, protocol, watch.tell, ready.user,
+        return drive_pgbench(program, ready.driven, workload, protocol, watch.tell, ready.user,
                              watch.started)  # fmt: skip
     parts = [Part(one.name, one.connection) for one in ready.each] if ready.others else []
     wishes = Wishes(slowdowns=slowdowns, parts=parts, replica=ready.replica)
-    return drive(ready.connection, workload, protocol, c_load, watch.tell, pace=pace,
+    return drive(ready.driven, workload, protocol, c_load, watch.tell, pace=pace,
                  started=watch.started, wishes=wishes)  # fmt: skip
 
 

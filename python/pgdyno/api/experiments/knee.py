@@ -16,7 +16,7 @@ from psycopg.conninfo import make_conninfo
 
 from pgdyno.analysis.curve import curve_facts
 from pgdyno.api.asked import Asked, workload_of
-from pgdyno.api.databases import POOLED, Database, connection_to
+from pgdyno.api.databases import Database, connection_to
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.runs import Experiment, Run
 from pgdyno.api.storing import begun, going_on, stored
@@ -27,6 +27,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError, PlanError
 from pgdyno.model.knee import KneeAsked, Load, Point, Search, Searched, Windows
 from pgdyno.model.plan import Protocol
+from pgdyno.model.pooler import POOLED
 from pgdyno.model.progress import Noted, PointMeasured, StepBegun
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Arrivals, Spacing, Workload

@@ -148,6 +148,7 @@ def trial_idents(
         **({"folder": stage.folder} if stage.folder else {}),
         **({"host": {one.name: one.value for one in stage.host}} if stage.host else {}),
         **({"unlogged": True} if stage.unlogged else {}),
+        **({"pooler": asdict(stage.pooler)} if stage.pooler else {}),
     }  # fmt: skip
     return [
         _digest({**shape, "protocol": kept | _followed(protocol, stage, one), "round": one})

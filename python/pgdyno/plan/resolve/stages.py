@@ -9,6 +9,7 @@ from pgdyno.catalog import knobs, profile
 from pgdyno.model.build import Build
 from pgdyno.model.durability import Durability, over_servers, servers_text, together
 from pgdyno.model.plan import Stage
+from pgdyno.model.pooler import Pooler
 from pgdyno.model.proposal import Prediction
 from pgdyno.model.settings import HostFacts, Rung, ServerFacts, Setting
 from pgdyno.model.workload import Workload
@@ -22,6 +23,7 @@ from pgdyno.plan.resolve.machine import (
     machine_problems,
     machine_settings,
 )
+from pgdyno.plan.resolve.pooler import pooler_problems, poolers, server_sessions
 from pgdyno.plan.resolve.profile import size_profile
 from pgdyno.plan.resolve.unlogged import unlogged_losses, unlogged_problems
 from pgdyno.plan.schema.complaint import COMPLAINTS_MAX, Complaint, leave_out, shown
@@ -78,8 +80,8 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
     seen: set[Seen] = set()
     tables = draft.document.stage
     flags = (from_there_on(tables, "guard"), from_there_on(tables, "unlogged"))
-    of_stages = zip(tables, draft.clients, servers, *flags, strict=True)
-    for table, client, server, guard, unlogged in of_stages:
+    of_stages = zip(tables, draft.clients, servers, *flags, poolers(tables), strict=True)
+    for table, client, server, guard, unlogged, pooler in of_stages:
         if len(result.complaints) > COMPLAINTS_MAX:
             break
         settings = {} if table.afresh else dict(before)
@@ -105,7 +107,10 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
             *_rung_problems(config, lowest, guard),
             *(unlogged_problems(workload, protocol, guarded=guard) if unlogged else ()),
             *(guard_problems(config, kind) if guard else ()),
-            *_problems_together(config, draft, _sessions(workload, draft), there, table.name),
+            *(pooler_problems(pooler, workload, kind) if pooler else ()),
+            *_problems_together(
+                config, draft, _sessions(workload, draft, pooler), there, table.name
+            ),
             *machine_problems(own, kind, lowest),
         ]
         _tell(result, table.name, settings, problems, _setting_notes(config), seen)
@@ -119,7 +124,7 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
                 reason_of(durability), workload, client.chosen, build=server.build,
                 earlier=figures_of(table.earlier), folder=folder, durability=durability,
                 expects=_prediction(table.expects), guard=guard, unlogged=unlogged,
-                host=tuple(asked[name] for name in sorted(asked)),
+                host=tuple(asked[name] for name in sorted(asked)), pooler=pooler,
             )
         )  # fmt: skip
         result.configs.append(config)
@@ -129,9 +134,9 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
     return result
 
 
-def _sessions(workload: Workload, draft: PlanDraft) -> int:
+def _sessions(workload: Workload, draft: PlanDraft, pooler: Pooler | None) -> int:
     """Of the load with one server."""
-    return workload.sessions // max(1, len(draft.document.target.servers))
+    return server_sessions(workload, pooler) // max(1, len(draft.document.target.servers))
 
 
 def _tell(
@@ -344,6 +349,7 @@ def twin(first: Stage) -> Stage:
         guard=first.guard,
         host=first.host,
         unlogged=first.unlogged,
+        pooler=first.pooler,
     )
 
 

@@ -318,6 +318,26 @@ class ExpectsTable(Table):
         return self
 
 
+class PoolerTable(Table):
+    """PgBouncer between the driver and the server, or none."""
+
+    mode: Literal["transaction", "session", "none"] = Field(
+        "transaction",
+        description="When a session of the server is given back: after each transaction, or when "
+        "its client leaves. `none`: no pooler, where the stage before has one.",
+    )
+    sessions: Annotated[int, bounds("DriveSpec", "connections")] | None = Field(
+        None, description="With the server, for each database, at most; needed with a pooler."
+    )
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> PoolerTable:
+        if (self.mode == "none") != (self.sessions is None):
+            needs = "no sessions" if self.mode == "none" else "sessions"
+            raise ValueError(f"has mode {self.mode}, which needs {needs}")
+        return self
+
+
 class StageTable(Table):
     """A bundle of settings. It adds to the stage before it, unless it begins afresh."""
 
@@ -375,6 +395,12 @@ class StageTable(Table):
         description="Whether the workload's tables are unlogged, from this stage on: they write "
         "no WAL, no standby has their rows, and a crash of the server empties them. They are a "
         "fixture of their own.",
+    )
+    pooler: PoolerTable | None = Field(
+        None,
+        description="PgBouncer in front of the server, from this stage on, as "
+        '`{ mode = "transaction", sessions = 20 }`: the load goes through it. Private clusters '
+        "only; needs the program `pgbouncer`.",
     )
     earlier: FiguresTable = Field(
         FiguresTable(), description="What the report of `[earlier]` measured in this stage."

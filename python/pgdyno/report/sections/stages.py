@@ -98,7 +98,8 @@ def _as_benchmarksql(facts: Facts) -> list[Block]:
 def _row(stage: StageFacts, facts: Facts) -> tuple[Cell, ...]:
     name = stage.name if stage.twin_of is None else f"{stage.name} (same as {stage.twin_of})"
     folder = f"data in {stage.folder}" if stage.folder else None
-    notes = [note for note in (stage.build, folder, stage.rung_reason) if note]
+    pooler = f"through PgBouncer: {stage.pooler}" if stage.pooler else None
+    notes = [note for note in (stage.build, folder, pooler, stage.rung_reason) if note]
     return (
         Cell(name, rung=stage.rung, note="; ".join(notes)),
         Cell(words.count(stage.throughput), note=spread_note(stage.throughput)),

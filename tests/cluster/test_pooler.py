@@ -1,0 +1,113 @@
+"""A plan whose stages put PgBouncer in front of their server, add it, drop it, and lose it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import pgdyno
+from pgdyno.model.progress import DriveProgress, Event
+from pgdyno.model.run import TrialState
+from pgdyno.store.run_file import RunFile
+from tests.cluster.test_run import assert_nothing_left
+
+pytestmark = [pytest.mark.cluster, pytest.mark.wide]
+SESSIONS = 2
+PLAN = f"""
+name = "pooled"
+question = "What does a pooler cost?"
+[target]
+transport = "TRANSPORT"
+[protocol]
+rounds = 1
+warmup_s = 0.5
+window_s = 3.0
+[workload]
+kind = "tpcb"
+scale = 1
+connections = 8
+[[stage]]
+name = "direct"
+why = "Each client has a session."
+[[stage]]
+name = "pooled"
+why = "Eight clients share two."
+pooler = {{ sessions = {SESSIONS} }}
+"""
+
+
+@pytest.fixture
+def plan(folder: Path, home_env: Path) -> Callable[[str], pgdyno.Plan]:
+    assert home_env.is_dir()
+
+    def written(transport: str) -> pgdyno.Plan:
+        path = folder / "pooled.toml"
+        path.write_text(PLAN.replace("TRANSPORT", transport))
+        return pgdyno.load_plan(path)
+
+    return written
+
+
+@pytest.mark.parametrize("transport", ["socket", "tcp"])
+def test_clients_share_its_sessions_and_the_report_says_what_it_took(
+    plan: Callable[[str], pgdyno.Plan], folder: Path, home_env: Path, transport: str
+) -> None:
+    run = pgdyno.run(plan(transport), out=folder / "run.sqlite")
+
+    with RunFile.read(run.path) as file:
+        direct, pooled = file.trials()
+        series = file.series(pooled.number)
+    assert [one.state for one in (direct, pooled)] == [TrialState.FINISHED] * 2
+    assert direct.result is not None
+    assert pooled.result is not None
+    assert not [name for name in direct.result.deltas if name.startswith("pooler.")]
+    begin, end = pooled.result.window_ns
+    busy = series["pooler.busy"]
+    inside = busy.values[(busy.unix_ns >= begin) & (busy.unix_ns <= end)]
+    assert 0 < inside.max() <= SESSIONS
+    ended = sum(kind.window.ended for kind in pooled.result.kinds)
+    assert pooled.result.deltas["pooler.transactions"] == pytest.approx(ended, rel=0.4)
+    assert 0 < pooled.result.deltas["pooler.cpu_s"] < pooled.result.window_s * 1.1
+    assert any("does not follow the names" in note for note in pooled.result.notes)
+
+    rows = {(row.aspect, row.what): row.stages for row in run.facts.resources
+            if row.resource == "pooler"}  # fmt: skip
+    assert len(rows) == 4
+    assert all(
+        of_direct is None and of_pooled is not None for of_direct, of_pooled in rows.values()
+    )
+    assert "through PgBouncer: transaction, 2 sessions" in run.path.with_suffix(".html").read_text()
+    assert_nothing_left(home_env)
+
+
+def test_one_that_dies_fails_the_trial_with_its_last_words(
+    plan: Callable[[str], pgdyno.Plan], folder: Path, home_env: Path
+) -> None:
+    killed: list[int] = []
+
+    def kill(event: Event) -> None:
+        if isinstance(event, DriveProgress) and event.phase == "window" and not killed:
+            for process in Path("/proc").glob("[0-9]*"):
+                try:
+                    inside = os.readlink(process / "cwd").startswith(str(home_env))
+                    name = (process / "comm").read_text().strip()
+                except OSError:
+                    continue
+                if inside and name == "pgbouncer":
+                    killed.append(int(process.name))
+                    os.kill(killed[0], signal.SIGKILL)
+
+    run = pgdyno.run(plan("socket"), out=folder / "run.sqlite", on_event=kill)
+
+    with RunFile.read(run.path) as file:
+        direct, pooled = file.trials()
+    assert killed
+    assert direct.state is TrialState.FINISHED
+    assert pooled.state is TrialState.FAILED
+    assert pooled.reason is not None
+    assert "PgBouncer ended with code -9 while the load ran" in pooled.reason
+    assert_nothing_left(home_env)
