@@ -1,8 +1,9 @@
 """What a session of tests left on the machine; it may leave nothing.
 
 All folders of the session lie in one, and its name stands in the environment of whatever the tests
-start: so what is ours can be told from what another session, or a user, runs beside it. A test that
-needs a folder elsewhere names it as pgdyno does.
+start: so what is ours can be told from what another session, or a user, runs beside it. Programs of
+another user get no environment of ours: they are known by the folders that they work in. A test
+that needs a folder elsewhere names it as pgdyno does.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def _processes(folder: Path) -> Iterator[tuple[int, str]]:
         with suppress(OSError):
             words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             marked = mark in (entry / "environ").read_bytes().split(b"\0")
-            if words and (marked or str(folder) in words):
+            if words and (marked or _works_in(entry, folder)):
                 yield int(entry.name), words.strip()
 
 

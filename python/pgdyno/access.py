@@ -96,6 +96,16 @@ def stranger_on_program(path: Path) -> Path | None:
     return stranger_on(path) or (None if is_closed(folder.stat(), sticky_holds=False) else folder)
 
 
+def is_roots_folder(path: str) -> bool:
+    """Whether programs may be looked for in a folder: it is named from `/`, and no stranger's."""
+    folder = Path(path)
+    try:
+        closed = stranger_on(folder) is None and is_closed(folder.stat(), sticky_holds=False)
+        return closed and folder.is_absolute()
+    except OSError:
+        return False
+
+
 def user_name(uid: int) -> str:
     """What a user is called, or the number."""
     try:

@@ -3,6 +3,10 @@
 PostgreSQL refuses to run as root. When pgdyno is root, it runs PostgreSQL's programs as another
 user (`postgres` where there is one, else `nobody`); as an ordinary user it runs them as itself.
 What it runs as root must lie where nobody else can change it.
+
+Every program has a session of its own: the terminal is not its to read or to type into, and Ctrl-C
+reaches it through us only. One of another user gets none of our variables either, which may hold
+secrets, but what `_foreign_environment` lists.
 """
 
 from __future__ import annotations
@@ -22,13 +26,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from pgdyno.access import stranger_on_program
+from pgdyno.access import is_roots_folder, stranger_on_program
 from pgdyno.model.errors import TargetError
 
 _POLL_S = 0.01
 _WISHES = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # to end
 _NO_UTF8 = "backslashreplace"  # what programs say may hold names of files, which are any bytes
 _OURS = "PGDYNO_"  # begin of variables that are no libpq's
+_SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"  # where ours names no folder that may be searched
+_UMASK = 0o022  # of other users, whatever root's is; PostgreSQL's programs narrow it themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +103,7 @@ def run(
 
     Args:
         args: The program and its arguments.
-        user: Who runs it; None for this process's user.
+        user: Who runs it; None for this process's user. Another one gets a small environment.
         env: Variables added to the environment.
         timeout_s: After so many seconds it is killed.
         check: Whether another code than 0 is an error.
@@ -117,13 +123,14 @@ def run(
         with _signals_later():
             popen = subprocess.Popen(
                 words,
-                env=_environment(env),
+                env=_environment(env, user),
                 stdin=subprocess.DEVNULL if text is None else subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
                 errors=_NO_UTF8,
                 cwd=_folder_words(folder),
+                start_new_session=True,
                 **_identity(user),
             )
         out, err = popen.communicate(text, timeout_s)
@@ -133,7 +140,7 @@ def run(
         raise TargetError(f"{name} did not end within {timeout_s:.0f} s") from error
     finally:
         if popen is not None:
-            popen.kill()  # no more than a look, once it has ended
+            _end_group(popen)
             popen.__exit__(None, None, None)
     if check and popen.returncode != 0:
         last_words = (err or out).strip()[-600:]
@@ -165,7 +172,7 @@ def run_whole(args: Sequence[str | Path], *, text: str | None = None) -> tuple[D
         try:
             code = subprocess.Popen(
                 _words(args, None, None),
-                env=_environment(None), stdin=given, stdout=out, stderr=err,
+                env=_environment(None, None), stdin=given, stdout=out, stderr=err,
                 cwd="/", start_new_session=True,
             ).wait()  # fmt: skip
         except OSError as error:
@@ -206,7 +213,7 @@ def _signals_later() -> Iterator[None]:
 
 
 class Process:
-    """A program that runs beside us. Its group is its own, so Ctrl-C reaches it through us only."""
+    """A program that runs beside us."""
 
     def __init__(self, popen: subprocess.Popen[str], name: str) -> None:
         self._popen = popen
@@ -270,11 +277,15 @@ class Process:
 
     def kill_group(self) -> None:
         """End it now, with everything that it started and that is still of its group."""
-        if self._popen.returncode is not None:
-            return  # its number may be somebody else's by now
-        with suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
-        self._popen.wait()
+        _end_group(self._popen)
+
+
+def _end_group(popen: subprocess.Popen[str]) -> None:
+    if popen.returncode is not None:
+        return  # its number may be somebody else's by now
+    with suppress(ProcessLookupError):
+        os.killpg(popen.pid, signal.SIGKILL)
+    popen.wait()
 
 
 def start(
@@ -291,9 +302,10 @@ def start(
 
     Args:
         args: The program and its arguments.
-        user: Who runs it; None for this process's user.
+        user: Who runs it; None for this process's user. Another one gets a small environment.
         env: Variables added to the environment.
-        log: Descriptor that gets its standard error (and output, unless `pipes`).
+        log: Descriptor that gets its standard error (and output, unless `pipes`). None: errors go
+            where ours go if it has pipes and runs as this process's user, else nowhere.
         pipes: Connect standard input and output to us, as text lines.
         folder: Where it starts, by a descriptor or by name; None: the root folder.
         dies_with_us: The signal that the kernel sends it should this process be killed.
@@ -307,10 +319,10 @@ def start(
         with _signals_later():
             popen = subprocess.Popen(
                 words,
-                env=_environment(env),
+                env=_environment(env, user),
                 stdin=subprocess.PIPE if pipes else subprocess.DEVNULL,
                 stdout=subprocess.PIPE if pipes else (subprocess.DEVNULL if log is None else log),
-                stderr=(None if pipes else subprocess.DEVNULL) if log is None else log,
+                stderr=_errors(user, pipes) if log is None else log,
                 text=True,
                 errors=_NO_UTF8,
                 cwd=_folder_words(folder),
@@ -378,13 +390,42 @@ def _is_of_libpq(name: str) -> bool:
     return name.startswith("PG") and not name.startswith(_OURS)
 
 
-def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
-    # PG* variables of the user would redirect our own servers' programs to somebody else's.
-    own = {name: value for name, value in os.environ.items() if not _is_of_libpq(name)}
+def search_path(user: OsUser | None) -> str:
+    """Where programs of a user are looked for, as PATH has it.
+
+    Root looks for what another user is to run in folders only that nobody but root can change.
+    """
+    path = os.environ.get("PATH", os.defpath)
+    if user is None or not user.is_other:
+        return path
+    return ":".join(one for one in path.split(":") if is_roots_folder(one)) or _SYSTEM_PATH
+
+
+def _environment(extra: Mapping[str, str] | None, user: OsUser | None) -> dict[str, str]:
+    if user is not None and user.is_other:
+        own = _foreign_environment(user)
+    else:
+        # PG* variables of the user would redirect our own servers' programs to somebody else's.
+        own = {name: value for name, value in os.environ.items() if not _is_of_libpq(name)}
     return {**own, "LC_ALL": "C.UTF-8", **(extra or {})}
+
+
+def _foreign_environment(user: OsUser) -> dict[str, str]:
+    """What another user's program begins with. LC_ALL, which all get, overrides LANG and LC_*."""
+    try:
+        home = pwd.getpwuid(user.uid).pw_dir
+    except KeyError:
+        home = "/"
+    own = {"PATH": search_path(user), "HOME": home, "USER": user.name, "LOGNAME": user.name}
+    return own | {name: os.environ[name] for name in ("TZ",) if name in os.environ}
+
+
+def _errors(user: OsUser | None, pipes: bool) -> int | None:
+    # Ours may be root's terminal, open for reading too.
+    return None if pipes and (user is None or not user.is_other) else subprocess.DEVNULL
 
 
 def _identity(user: OsUser | None) -> dict[str, Any]:
     if user is None or not user.is_other:
         return {}
-    return {"user": user.uid, "group": user.gid, "extra_groups": []}
+    return {"user": user.uid, "group": user.gid, "extra_groups": [], "umask": _UMASK}

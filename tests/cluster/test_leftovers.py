@@ -49,6 +49,19 @@ def test_a_process_is_noticed_wherever_it_works(session: Path, tmp_path: Path) -
     assert leftovers(before, tmp_path) == []
 
 
+def test_a_process_without_an_environment_of_ours_is_noticed_by_its_folder(
+    session: Path, tmp_path: Path
+) -> None:
+    before = machine(session)
+    data = session / "data"
+    data.mkdir()
+
+    with sleeping(data, {"PATH": os.environ["PATH"]}) as pid:
+        found = leftovers(before, tmp_path)
+
+    assert found == [f"process {pid}: sleep 600", str(data)]
+
+
 def test_folders_are_noticed_but_not_those_of_others(session: Path, tmp_path: Path) -> None:
     before = machine(session)
     (session / "home").mkdir()

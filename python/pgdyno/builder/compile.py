@@ -36,7 +36,7 @@ from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.plan import Target
 from pgdyno.model.units import bytes_text
 from pgdyno.plan.schema.plan_file import NAME
-from pgdyno.shell import OsUser, run, start
+from pgdyno.shell import OsUser, run, search_path, start
 from pgdyno.target.binaries import find_binaries
 from pgdyno.target.cluster import server_settings
 from pgdyno.target.home import BUILDS, locked_home, our_folder, require_reachable
@@ -129,7 +129,7 @@ def compiler_version(recipe: Recipe, user: OsUser) -> str:
     Raises:
         TargetError: It is not there.
     """
-    if shutil.which(recipe.compiler) is None:
+    if shutil.which(recipe.compiler, path=search_path(user)) is None:
         raise TargetError(f"there is no compiler {recipe.compiler}", "Install it, or name another.")
     return run([recipe.compiler, "--version"], user=user).stdout.splitlines()[0].strip()
 
@@ -311,7 +311,7 @@ class _Work:
         """The tool of this clang: clang-14 goes with llvm-ar-14."""
         path, _, suffix = self.recipe.compiler.rpartition("clang")
         name = f"{path}llvm-{tool}{suffix}"
-        if shutil.which(name) is None:
+        if shutil.which(name, path=search_path(self.user)) is None:
             raise TargetError(f"there is no {name}", "Install the llvm that goes with this clang.")
         return name
 
@@ -325,7 +325,7 @@ class _Work:
     def step(self, log: str, *command: str) -> None:
         """Run a program in the tree; its words go to a log."""
         path = self.folder / LOGS / f"{log}.log"
-        clean = ["env", "-i", "-C", str(self.tree), f"PATH={os.environ['PATH']}", "LC_ALL=C"]
+        clean = ["env", "-i", "-C", str(self.tree), f"PATH={search_path(self.user)}", "LC_ALL=C"]
         with Folder.hold(path.parent) as logs:
             handle = logs.log(path.name)
         try:
