@@ -31,7 +31,7 @@ from pgdyno.guard.interlock import (
     write_line,
 )
 from pgdyno.model.errors import TargetError
-from pgdyno.model.guard import Lock, Step
+from pgdyno.model.guard import Armed, Lock, Step
 from pgdyno.shell import postgres_user, run
 from tests.cluster.crashed_pair import torn_at
 from tests.cluster.guarded import ACCEPTED, Guarded, execute, kill_server, killed, pair, value
@@ -272,6 +272,76 @@ def test_killed_at_any_step_it_is_safe_and_ends_when_it_is_run_again(
         Guard(guarded.data).disarm() if guarded.status().armed else None
         assert guarded.status().wrong == (), when
         step += 1
+    assert step > 4, "it has steps"
+
+
+def stopped_with_pages_off(guarded: Guarded) -> None:
+    guarded.arm()
+    write_pages(data_directory(guarded.data), guarded.include, "off")
+    data_directory(guarded.data).reload()
+    guarded.until_off()
+    guarded.primary.stop(clean=True)
+
+
+def test_a_server_that_starts_while_it_is_disarmed_has_to_follow(
+    guarded: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It read the file a moment before full pages were on in it, and would keep them off."""
+    stopped_with_pages_off(guarded)
+    written, begun = write_armed, list[float]()
+
+    def write(directory: DataDirectory, armed: Armed) -> None:
+        if not begun:
+            begun.append(guarded.primary.start([]))
+            assert guarded.full_pages() == "off"
+        written(directory, armed)
+
+    monkeypatch.setattr(arming, "write_armed", write)
+    Guard(guarded.data).disarm()
+    assert begun
+    assert guarded.full_pages() == "on"
+    query = "SELECT full_page_writes FROM pg_control_checkpoint()"
+    assert value(guarded.primary, query) == "True", "images protect every page"
+    assert included(guarded.data / "postgresql.conf") is None
+    assert guarded.status().armed is None
+
+
+def test_no_server_starts_from_the_last_look_until_the_line_is_gone(
+    guarded: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped_with_pages_off(guarded)
+    removed, let_in, tried = remove_line, admit, list[tuple[int, str]]()
+
+    def remove(directory: DataDirectory, path: Path) -> None:
+        assert let_in(directory) is Lock.repair, "nobody opens it meanwhile"
+        tried.append(guarded.pg_ctl("start"))
+        removed(directory, path)
+
+    monkeypatch.setattr(arming, "remove_line", remove)
+    Guard(guarded.data).disarm()
+    ((code, said),) = tried
+    assert code != 0
+    assert INCLUDE in said
+    guarded.primary.start([])
+    assert guarded.full_pages() == "on"
+    assert guarded.status().armed is None
+
+
+@pytest.mark.long
+def test_killed_while_the_server_is_stopped_it_ends_when_it_is_run_again(guarded: Guarded) -> None:
+    step = 1
+    while True:
+        stopped_with_pages_off(guarded)
+        if not killed(guarded, "disarm", step):
+            break
+        survived("kills of arming or disarming")
+        assert guarded.status().lock is not Lock.repair, step
+        if guarded.status().armed is not None:
+            Guard(guarded.data).disarm()
+        guarded.primary.start([])
+        assert (guarded.status().wrong, guarded.full_pages()) == ((), "on"), step
+        step += 1
+    guarded.primary.start([])
     assert step > 4, "it has steps"
 
 

@@ -7,7 +7,8 @@ what is half. Arming turns nothing off: the daemon does, while the standby quali
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import psycopg
 from pgdyno.folders import Folder
 from pgdyno.guard.boot import boot_id
 from pgdyno.guard.control import flush, read_control
-from pgdyno.guard.data_directory import DataDirectory
+from pgdyno.guard.data_directory import DataDirectory, claim
 from pgdyno.guard.facts import PrimaryFacts, Seen
 from pgdyno.guard.heartbeat import LOCK, take_lock
 from pgdyno.guard.include_file import read_pages, run_folder_of, write_pages
@@ -38,6 +39,7 @@ from pgdyno.guard.observe import first_line, look_at_primary, session
 from pgdyno.guard.preconditions import ONCE
 from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import Armed, Lock, Step
+from pgdyno.target.leftover_server import require_no_server
 
 _PATIENCE_S = 60.0  # a reload takes a moment; the daemon ends within a look
 _CHECKPOINT_S = 3600.0
@@ -117,9 +119,7 @@ def disarm(
         raise TargetError(
             f"{directory.path} is not armed", "`pgdyno guard status` says what lies there."
         )
-    include, configuration = Path(armed.include), Path(armed.config_file)
-    with directory.server() as found:
-        runs = found is not None
+    include, runs = Path(armed.include), _runs(directory)
     if runs:  # before anything is changed
         primary = primary or followed(directory, armed, "primary")
     elif is_copy(directory, armed):
@@ -128,26 +128,87 @@ def disarm(
     else:
         _require_clean(directory, armed, bindir)
     write_armed(directory, replace(armed, step=Step.disarming))
+    _turn_on(directory, include)
+    with ExitStack() as held:
+        if (lock := _without_daemon(directory, include, on_event)) is not None:
+            held.enter_context(lock)
+        _turn_on(directory, include)  # the daemon may have turned them off meanwhile
+        if not runs:
+            held.enter_context(_kept_shut(directory))
+            if _has_started(directory, armed, bindir):
+                runs, primary = True, primary or followed(directory, armed, "primary")
+        _take_out(directory, armed, primary if runs else None, on_event)
+
+
+def _take_out(
+    directory: DataDirectory, armed: Armed, primary: str | None, on_event: Callable[[str], None]
+) -> None:
+    """Take the interlock out, full pages on; without a primary no server runs or can start."""
+    include, configuration = Path(armed.include), Path(armed.config_file)
+    if primary is not None:
+        _complete(directory, primary, include, on_event)
+    remove_line(directory, configuration)
+    if primary is not None:
+        _require_on(directory, primary, configuration, include)
+    with run_folder_of(include, directory.user) as folder:
+        if folder is not None:
+            folder.clear()
+    forget_armed(directory)
+    forget(directory)
+
+
+def _turn_on(directory: DataDirectory, include: Path) -> None:
     if read_pages(directory, include) is not None:
         write_pages(directory, include, "on")
-    lock = _without_daemon(directory, include, on_event)
+
+
+def _runs(directory: DataDirectory) -> bool:
+    with directory.server() as found:
+        return found is not None
+
+
+@contextmanager
+def _kept_shut(directory: DataDirectory) -> Iterator[None]:
+    """Meanwhile nobody else opens the interlock.
+
+    Raises:
+        TargetError: A repair works on the data.
+    """
+    with directory.opened() as data:
+        if not claim(data, _PATIENCE_S):
+            raise TargetError(
+                f"a repair or rejoin works on {directory.path}", "Wait for its end; run it again."
+            )
+        yield
+
+
+def _has_started(directory: DataDirectory, armed: Armed, bindir: Path | None) -> bool:
+    """Shut the interlock, so that no server starts before the line is gone, too.
+
+    One that started since the first look may have full pages off by what the file said then: the
+    interlock is open again for it, and it has to follow.
+
+    Raises:
+        TargetError: One is about to start, or was started and is gone: then it is open again.
+    """
+    include = Path(armed.include)
+    with run_folder_of(include, directory.user) as folder:
+        was_open = folder is not None and folder.has(include.name)
+        if folder is not None and was_open:
+            folder.remove(include.name)
     try:
-        if read_pages(directory, include) is not None:
-            # The daemon may have turned them off meanwhile.
-            write_pages(directory, include, "on")
-        if runs:
-            _complete(directory, primary, include, on_event)
-        remove_line(directory, configuration)
-        if runs:
-            _require_on(directory, primary, configuration, include)
-        with run_folder_of(include, directory.user) as folder:
-            if folder is not None:
-                folder.clear()
-        forget_armed(directory)
-        forget(directory)
-    finally:
-        if lock is not None:
-            lock.close()
+        time.sleep(_PAUSE_S)  # who has just read it works in the data by now
+        if not _runs(directory):
+            with directory.opened() as data:
+                require_no_server(data, directory.user)
+            _require_clean(directory, armed, bindir)
+            return False
+    except BaseException:
+        if was_open:
+            write_pages(directory, include, "on", make=True)
+        raise
+    write_pages(directory, include, "on", make=True)
+    return True
 
 
 def _require_on(directory: DataDirectory, primary: str, configuration: Path, include: Path) -> None:
@@ -179,6 +240,11 @@ def _disarm_copy(directory: DataDirectory, bindir: Path | None) -> None:
             "Its pages may be torn: make the copy by pg_basebackup.",
         )
     release_copy(directory)
+    if directory.reload():
+        raise TargetError(
+            f"a server was started on {directory.path} while the interlock was taken out of it",
+            "It may have full_page_writes off since: restart it.",
+        )
 
 
 def _require_clean(directory: DataDirectory, armed: Armed, bindir: Path | None) -> None:

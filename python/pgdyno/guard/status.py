@@ -93,7 +93,7 @@ def _wrong(
             # A boot id that is none was put there by whoever shut the interlock (`shut`).
             why = "The machine lost power, and pages" if armed.boot_id else "Pages"
             yield f"{why} may be torn: `pgdyno guard repair` before the server is started."
-        case Lock.same_boot | Lock.clean:
+        case Lock.same_boot | Lock.clean if armed.step is not Step.disarming:
             yield (
                 f"{armed.include} is gone, though nothing can be torn ({lock.value}):"
                 " `pgdyno guard watch` puts it back."
@@ -103,7 +103,7 @@ def _wrong(
                 f"The line of the interlock is gone from {armed.config_file}: `pgdyno guard arm`"
                 " puts it back."
             )
-        case Lock.open:
+        case _:
             pass
     yield from _of_daemon(armed, pages, daemon)
 
