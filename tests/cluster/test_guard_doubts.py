@@ -145,6 +145,14 @@ def test_a_standby_that_may_have_lost_power_is_refused_until_somebody_says_that_
             guarded.guard().repair(journals=folder / "journals")
         assert "--accept standby-power" in (caught.value.hint or "")
         assert guarded.status().lock is Lock.repair
+        cut = read_armed(directory)
+        assert cut is not None
+        write_armed(directory, replace(cut, standby_life=None))  # as an earlier pgdyno armed it
+        with pytest.raises(
+            TargetError, match="is not known: its boot id was not written"
+        ) as caught:
+            guarded.guard().repair(journals=folder / "journals")
+        assert "--accept standby-power" in (caught.value.hint or "")
         with pytest.raises(PlanError, match="asks nothing that separate-power would accept"):
             guarded.guard().repair(accept=ACCEPTED)
         guarded.guard().repair(journals=folder / "journals", accept=["standby-power"])

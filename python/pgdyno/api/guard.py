@@ -195,8 +195,9 @@ class Guard:
         with interruptible("stopped", "What was begun is finished by the next repair."):
             armed = self._armed()
             standby = standby_connection(self._standby_of(armed))
-            life = None if armed is None or "standby-power" in accept else armed.standby_life
-            asked = RepairAsked(sessions, patience_s, dry_run, life)
+            asks_whole = armed is not None and "standby-power" not in accept
+            life = armed.standby_life if armed is not None else None
+            asked = RepairAsked(sessions, patience_s, dry_run, asks_whole, life)
             report = repaired(self._directory, standby, standby_data, journals, asked, on_event,
                               same_boot=Lock.same_boot.value in accept)  # fmt: skip
             if not dry_run and armed is not None:

@@ -45,7 +45,8 @@ class RepairAsked:
     sessions: int = SESSIONS  # that fetch side by side
     patience_s: float = PATIENCE_S  # for a standby that makes no progress
     dry_run: bool = False
-    standby_life: Life | None = None  # in which its pages were whole; None: that is not asked
+    asks_whole: bool = False  # whether the standby must be known to have kept its power
+    standby_life: Life | None = None  # in which its pages were whole; None: nobody wrote it down
 
 
 def repair(
@@ -170,7 +171,8 @@ def _held(
     on_event("waiting for the standby")
     with Source(source) as standby:
         facts = standby.require_of(begin)
-        _require_whole(standby, asked.standby_life)
+        if asked.asks_whole:
+            _require_whole(standby, asked.standby_life)
         if standby_data is not None:
             standby.require_data(standby_data)
             fed = partial(feed, data, standby_data, begin, needs.end_lsn)
@@ -182,7 +184,12 @@ def _held(
 def _require_whole(standby: Source, since: Life | None) -> None:
     """Refuse a standby that may have lost power itself."""
     if since is None:
-        return
+        raise TargetError(
+            "whether the standby lost power since the cluster was armed is not known: its boot id"
+            " was not written down then",
+            "If it did, both are torn, and neither can repair the other. If it is known to be"
+            " whole: --accept standby-power.",
+        )
     with asking(standby.connection):
         life = life_of(standby.session)
     if life.goes_on(since):
