@@ -7,11 +7,14 @@ pair lies there as well (`named`), since nobody else can write there.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 from pgdyno import access
+from pgdyno.access import is_closed
 from pgdyno.folders import Folder, failing
+from pgdyno.model.errors import TargetError
 
 VARIABLE = "PGDYNO_GUARD_STATE"
 
@@ -26,23 +29,35 @@ def state_path(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def folder_at(path: Path) -> Folder:
-    """A folder there, made where it is missing; its name is on the disk.
+    """A folder there, made for this user alone where it is missing; its name is on the disk.
+
+    One that was there keeps its mode: it may be somebody's, and what we make in it is closed.
 
     Raises:
         TargetError: It cannot be made or synced, or others than this user could change what is in
             it.
     """
-    folder = Folder.made(path)
+    with Folder.made(path.parent) as above:
+        folder = Folder.hold(path) if above.has(path.name) else above.make(path.name, 0o700)
     try:
         folder.require_closed()
-        if folder.facts.st_uid == os.geteuid():
-            with failing(f"close folder {path} to others"):
-                os.fchmod(folder.handle, 0o700)
+        _require_ours_alone(folder)
         _sync_names(folder)
     except BaseException:
         folder.close()
         raise
     return folder
+
+
+def _require_ours_alone(folder: Folder) -> None:
+    """Refuse a folder of this user's that others may write to; `require_closed` is root's."""
+    facts = folder.facts
+    if facts.st_uid == os.geteuid() and not is_closed(facts, sticky_holds=False):
+        raise TargetError(
+            f"others can change what is in folder {folder.path}"
+            f" (mode {stat.S_IMODE(facts.st_mode):03o})",
+            "Name one that is not there yet, or take that right from them.",
+        )
 
 
 def _sync_names(folder: Folder) -> None:

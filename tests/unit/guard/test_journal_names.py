@@ -11,6 +11,7 @@ from pgdyno.folders import Folder
 from pgdyno.guard import journal
 from pgdyno.guard.state import folder_at
 from pgdyno.guard.writing import write_new
+from pgdyno.model.errors import TargetError
 from pgdyno.model.repair import RedoBegin
 
 BEGIN = RedoBegin(
@@ -49,3 +50,21 @@ def test_every_name_that_leads_to_a_journal_is_synced_before_the_cluster_is_writ
     own = tmp_path / "state" / "7" / "repair-0001"
     for path in (own / "pages", own / "runs", own, own.parent, own.parent.parent, tmp_path):
         assert str(path) in before, path
+
+
+def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+    """Whoever names one of his for journals would find it closed to everybody who uses it."""
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    for mode in (0o755, 0o750):
+        theirs.chmod(mode)
+        with folder_at(theirs) as journals, journal.new(journals) as (folder, _):
+            assert folder.facts.st_mode & 0o777 == 0o700, "what is ours is closed"
+        assert theirs.stat().st_mode & 0o777 == mode
+    for mode in (0o777, 0o1777):
+        theirs.chmod(mode)
+        with pytest.raises(TargetError, match=f"mode {mode:03o}"):
+            folder_at(theirs)
+        assert theirs.stat().st_mode & 0o1777 == mode
+    with folder_at(tmp_path / "above" / "ours") as made:
+        assert made.facts.st_mode & 0o777 == 0o700
