@@ -69,6 +69,12 @@ def data_directory(path: Path) -> DataDirectory:
     return DataDirectory(path, OsUser(who, facts.st_uid, facts.st_gid))
 
 
+def inode_in(data: Folder) -> int:
+    """The number of the folder global, by which data are known from a copy of them."""
+    with data.into("global") as folder:
+        return folder.facts.st_ino
+
+
 def claim(data: Folder, patience_s: float = 0.0) -> bool:
     """Be the only one that writes data or opens their interlock, until the folder is closed.
 

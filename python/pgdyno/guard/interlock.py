@@ -23,7 +23,7 @@ from pgdyno.access import is_closed, user_name
 from pgdyno.folders import Folder, Owner, owner_of
 from pgdyno.guard.boot import boot_id
 from pgdyno.guard.control import read_control
-from pgdyno.guard.data_directory import DataDirectory, claim
+from pgdyno.guard.data_directory import DataDirectory, claim, inode_in
 from pgdyno.guard.include_file import include_path, read_pages, run_folder_of, write_pages
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.file_system import IN_MEMORY
@@ -123,9 +123,9 @@ def is_copy(directory: DataDirectory, armed: Armed) -> bool:
 
 
 def inode_of(directory: DataDirectory) -> int:
-    """The number of the folder global, by which data are known from a copy of them."""
-    with directory.opened() as data, data.into("global") as folder:
-        return folder.facts.st_ino
+    """See `inode_in`."""
+    with directory.opened() as data:
+        return inode_in(data)
 
 
 def require_original(directory: DataDirectory, armed: Armed) -> None:

@@ -22,6 +22,7 @@ from enum import IntEnum
 from typing import Literal, TypeAlias
 
 from pgdyno.folders import Folder, failing
+from pgdyno.guard.data_directory import inode_in
 from pgdyno.model.errors import TargetError
 from pgdyno.model.record_json import from_json
 from pgdyno.model.repair import RedoBegin
@@ -69,6 +70,12 @@ class JournalHead:
     runs: int
     blocks: int
     runs_sha256: str
+    inode: int | None = None  # see `inode_in`; None: written before that was
+
+    def is_of(self, data: Folder) -> bool:
+        """Whether it is of these data: not of others of the same system, nor of a copy since."""
+        is_here = os.path.realpath(self.data) == os.path.realpath(data.path)
+        return is_here and self.inode in (None, inode_in(data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,16 +178,18 @@ def new(journals: Folder, kind: str = REPAIR) -> Iterator[tuple[Folder, JournalW
                 journals.remove_folder(name)
 
 
-def unfinished(journals: Folder, begin: RedoBegin) -> tuple[Folder, JournalHead] | None:
+def unfinished(
+    journals: Folder, begin: RedoBegin, data: Folder
+) -> tuple[Folder, JournalHead] | None:
     """A whole journal of a repair whose bytes may not all be on the cluster.
 
     Those that were cut off before they were whole are removed.
 
     Raises:
-        TargetError: It is of another state of the cluster: it was started in between.
+        TargetError: It is of another state of these data: they were started in between.
     """
     for folder, head in _kept(journals, REPAIR):
-        if head.state == "whole":
+        if head.state == "whole" and head.is_of(data):
             require_of(folder, head, begin)
             return folder, head
         folder.close()
@@ -195,7 +204,7 @@ def rejoining(journals: Folder, data: Folder) -> tuple[Folder, JournalHead] | No
     """
     found = None
     for folder, head in _kept(journals, REJOIN):
-        if head.state != "undone" and head.data == str(data.path):
+        if head.state != "undone" and head.is_of(data):
             found = folder, head
         else:
             folder.close()
@@ -235,18 +244,18 @@ def require_of(folder: Folder, head: JournalHead, begin: RedoBegin) -> None:
         raise TargetError(
             f"journal {folder.path} is of system {theirs[0]} with redo from {theirs[1]}, the"
             f" cluster is system {ours[0]} with redo from {ours[1]}",
-            "The cluster was started since that repair: rebuild it from the standby if that repair"
-            " was broken off.",
+            "The cluster was started since that repair. If that was broken off, pages may be torn:"
+            " rebuild the cluster from the standby, by pg_basebackup into a new folder. If it is"
+            f" known to be whole, remove {folder.path}, and call this again.",
         )
 
 
 def latest(journals: Folder, data: Folder) -> tuple[Folder, JournalHead] | None:
-    """The newest journal that was carried out, even in part; rejoins of other data are left out."""
+    """The newest journal of these data that was carried out, even in part."""
     for name in reversed(_names(journals)):
         folder = journals.into(name)
         head = head_of(folder)
-        is_theirs = is_rejoin(folder) and head is not None and head.data != str(data.path)
-        if head is not None and head.state != "undone" and not is_theirs:
+        if head is not None and head.state != "undone" and head.is_of(data):
             return folder, head
         folder.close()
     return None
@@ -279,7 +288,7 @@ def head_for(begin: RedoBegin, end_lsn: str, data: Folder) -> JournalHead:
     """What a journal of this cluster will say, but for what it holds."""
     return JournalHead(
         VERSION, "whole", begin.system_identifier, begin.redo_lsn, end_lsn, str(data.path),
-        begin.block_bytes, 0, 0, "",
+        begin.block_bytes, 0, 0, "", inode_in(data),
     )  # fmt: skip
 
 

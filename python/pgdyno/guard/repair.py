@@ -132,7 +132,7 @@ def _finished(
     on_event: Callable[[str], None],
 ) -> RepairReport | None:  # fmt: skip
     """What an earlier repair had written down, carried out; None: there is nothing."""
-    unfinished = journal.unfinished(journals, report.begin)
+    unfinished = journal.unfinished(journals, report.begin, data)
     if unfinished is None:
         return None
     folder, head = unfinished

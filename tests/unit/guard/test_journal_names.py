@@ -1,8 +1,9 @@
-"""A journal is on the disk with all names that lead to it before anything is overwritten."""
+"""Journals: on the disk with all their names before anything is overwritten, and of whose data."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,7 @@ def test_every_name_that_leads_to_a_journal_is_synced_before_the_cluster_is_writ
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(os, "pwrite", pwrite)
     (tmp_path / "data" / "base" / "5").mkdir(parents=True)
+    (tmp_path / "data" / "global").mkdir()
     (tmp_path / "data" / "base" / "5" / "7").write_bytes(b"old.")
     with (
         Folder.hold(tmp_path / "data") as data,
@@ -68,3 +70,39 @@ def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
         assert theirs.stat().st_mode & 0o1777 == mode
     with folder_at(tmp_path / "above" / "ours") as made:
         assert made.facts.st_mode & 0o777 == 0o700
+
+
+def test_a_repair_that_was_broken_off_stands_in_the_way_of_its_own_data_alone(
+    tmp_path: Path,
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name / "global").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    later = replace(BEGIN, redo_lsn="0/9")
+    with (
+        Folder.hold(tmp_path / "a") as data,
+        Folder.hold(tmp_path / "link") as linked,
+        Folder.hold(tmp_path / "b") as others,
+        folder_at(tmp_path / "journals") as journals,
+    ):
+        with journal.new(journals) as (folder, writer):
+            writer.add("base/5/7", 0, 0, b"old.", b"new.", ("0/1",))
+            head = writer.seal(journal.head_for(BEGIN, "0/2", data))
+            name = folder.path.name
+        for ours in (data, linked):
+            assert journal.unfinished(journals, BEGIN, ours) is not None
+            assert journal.latest(journals, ours) is not None
+        for begin in (BEGIN, later):  # a standby has the same system, and its journals lie here
+            assert journal.unfinished(journals, begin, others) is None
+        assert journal.latest(journals, others) is None
+        with pytest.raises(
+            TargetError, match=r"redo from 0/1, the cluster is .* from 0/9"
+        ) as caught:
+            journal.unfinished(journals, later, data)
+        assert f"remove {journals.path / name}" in (caught.value.hint or ""), "how to go on"
+        # The data were made anew at the same path, as pg_basebackup does.
+        (tmp_path / "a" / "global").rename(tmp_path / "a" / "before")
+        (tmp_path / "a" / "global").mkdir()
+        assert journal.unfinished(journals, later, data) is None
+        assert journal.latest(journals, data) is None
+        assert replace(head, inode=None).is_of(data), "as an earlier pgdyno wrote it"
