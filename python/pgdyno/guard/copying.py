@@ -18,7 +18,7 @@ from pgdyno.guard.judge import runs
 from pgdyno.guard.leader import CHUNK_BYTES, Leader, chunks_of
 from pgdyno.guard.relations import opened
 from pgdyno.guard.source import Wanted
-from pgdyno.guard.tree import CONTROL, Trees, relation_of
+from pgdyno.guard.tree import CONTROL, Trees, relation_of, require_size
 from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of, lsn_text
 from pgdyno.model.repair import RedoBegin
@@ -151,7 +151,7 @@ class Copier:
         """Write down that a file has these bytes, if it has others or is not there.
 
         Raises:
-            TargetError: The journal cannot be written.
+            TargetError: The journal cannot be written; or as `content`.
         """
         old = self.content(path)
         if old == new:
@@ -202,9 +202,16 @@ class Copier:
     # -- what is here -------------------------------------------------------------------------
 
     def content(self, path: str) -> bytes | None:
-        """What a file on this machine holds; None: there is none."""
+        """What a file on this machine holds; None: there is none.
+
+        Raises:
+            TargetError: It is too large to be read whole.
+        """
         size = self._bytes(path)
-        return None if size is None else self._old(path, 0, size)
+        if size is None:
+            return None
+        require_size(path, size)
+        return self._old(path, 0, size)
 
     def _bytes(self, path: str) -> int | None:
         with opened(self.data, path, writes=False) as handle:

@@ -28,7 +28,7 @@ from pgdyno.guard.journal import Step
 from pgdyno.guard.leader import Backup, Leader, LeaderFacts, chunks_of
 from pgdyno.guard.source import Wanted
 from pgdyno.guard.timelines import lines_of, own_lines
-from pgdyno.guard.tree import COPIED, files_below, relation_of, trees_of
+from pgdyno.guard.tree import COPIED, files_below, relation_of, require_sizes, trees_of
 from pgdyno.guard.writing import Still, unasked, write_new
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
@@ -330,6 +330,7 @@ def _copied(
     begin = told.begin
     local = {path: size for top in COPIED for path, size in files_below(data, top).items()}
     trees = trees_of(leader.tree(COPIED), local, told.facts.version)
+    require_sizes(trees.source, begin)
     with journal.new(journals, journal.REJOIN) as (folder, writer):
         copier = Copier(data, begin, told.backup_lsn, trees, writer)
         wanted = list(copier.wanted(told.named))

@@ -386,7 +386,7 @@ class Source:
         """The bytes of some blocks, in their order: fewer where the file ends, None without file.
 
         Raises:
-            TargetError: It is gone, or its role may not read.
+            TargetError: It is gone, its role may not read, or it gives more bytes than asked for.
         """
         columns = (
             [one.path for one in wanted],
@@ -394,8 +394,15 @@ class Source:
             [one.blocks * block_bytes for one in wanted],
         )
         with asking(self.connection), self.session.cursor(binary=True) as cursor:
-            for (page,) in cursor.stream(_PAGES.encode(), columns):
-                yield None if page is None else bytes(page)
+            rows = cursor.stream(_PAGES.encode(), columns)
+            for one, bytes_, row in zip(columns[0], columns[2], rows, strict=True):
+                if row[0] is not None and len(row[0]) > bytes_:
+                    raise TargetError(
+                        f"the server at {self.shown} gave {len(row[0])} bytes of {one}, asked for"
+                        f" were {bytes_}",
+                        "PostgreSQL gives no more than it is asked for: take nothing from it.",
+                    )
+                yield None if row[0] is None else bytes(row[0])
 
 
 def pinned(connection: Connection, host: str, address: str, port: int) -> Connection:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pgdyno.folders import Folder
 from pgdyno.guard.relations import held_folder, linked
 from pgdyno.model.errors import TargetError
+from pgdyno.model.repair import RedoBegin
+from pgdyno.model.text import one_line
 
 COPIED = (
     "base", "global", "pg_tblspc", "pg_xact", "pg_multixact", "pg_commit_ts", "pg_twophase",
@@ -17,6 +19,8 @@ COPIED = (
 )  # fmt: skip
 """What a copy has; the rest a server makes anew, or is this machine's own, as its configuration."""
 CONTROL = "global/pg_control"
+FILE_BYTES_MAX = 256 << 20
+"""Of a file that is none of a relation: it is read whole, and those of a server are far smaller."""
 _RELATION = re.compile(
     r"(?P<stem>(?:global|base/\d+|pg_tblspc/\d+/PG_[^/]+/\d+)/\d+)"
     r"(?:_(?P<fork>fsm|vm|init))?(?:\.(?P<part>\d+))?"
@@ -80,6 +84,40 @@ def trees_of(source: dict[str, int], local: dict[str, int], version: str) -> Tre
     kept = [{path: size for path, size in files.items() if belongs(path)}
             for files in (source, local)]  # fmt: skip
     return Trees(*kept)
+
+
+def require_sizes(source: dict[str, int], begin: RedoBegin) -> None:
+    """Refuse sizes that no file of a data directory has, before room is made for them.
+
+    Args:
+        source: Files of the source, with the bytes that it says they have.
+        begin: Of the cluster, whose files of relations are cut where the source's are.
+
+    Raises:
+        TargetError: The source tells of one.
+    """
+    for path, bytes_ in source.items():
+        of_relation = relation_of(path) is not None
+        most = begin.segment_blocks * begin.block_bytes if of_relation else FILE_BYTES_MAX
+        if not 0 <= bytes_ <= most:
+            raise _of_size(f"{one_line(path)} of the primary", bytes_, most)
+
+
+def require_size(path: str, bytes_: int) -> None:
+    """Refuse a file on this machine that is too large to be read whole.
+
+    Raises:
+        TargetError: It is.
+    """
+    if bytes_ > FILE_BYTES_MAX:
+        raise _of_size(path, bytes_, FILE_BYTES_MAX)
+
+
+def _of_size(what: str, bytes_: int, most: int) -> TargetError:
+    return TargetError(
+        f"{what} has {bytes_} bytes, expected are {most} at most",
+        "If it is a file of PostgreSQL's, make a new copy: pg_basebackup.",
+    )
 
 
 def files_below(data: Folder, top: str) -> dict[str, int]:

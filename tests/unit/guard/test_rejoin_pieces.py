@@ -10,12 +10,22 @@ import pytest
 
 from pgdyno.folders import Folder
 from pgdyno.guard.blocks_in_wal import BlocksInWal
+from pgdyno.guard.copying import Copier
+from pgdyno.guard.journal import Step
 from pgdyno.guard.leader import Leader, LeaderFacts
 from pgdyno.guard.look import require_no_password
 from pgdyno.guard.relations import made, opened, removed
 from pgdyno.guard.timelines import lines_of
-from pgdyno.guard.tree import Relation, relation_of, trees_of
+from pgdyno.guard.tree import (
+    FILE_BYTES_MAX,
+    Relation,
+    Trees,
+    relation_of,
+    require_sizes,
+    trees_of,
+)
 from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.repair import RedoBegin
 from pgdyno.model.wal import NamedRelation, WalKind
 
 VERSION = "PG_18_1"
@@ -45,6 +55,33 @@ def test_what_is_temporary_or_unlogged_is_left_alone_and_the_rest_becomes_the_so
         "base/5/1", "base/5/2_init", "pg_xact/0000", f"pg_tblspc/9/{VERSION}/5/7",
     }  # fmt: skip
     assert trees.removed == ["base/5/3", "base/5/3_init"]
+
+
+BEGIN = RedoBegin(
+    18, "7", "in production", False, False, "0/1", "0/1", 1, True, False, 1, 8192, 131072, 16 << 20
+)
+
+
+def test_sizes_that_no_file_has_are_refused_before_room_is_made_for_them(tmp_path: Path) -> None:
+    """The primary tells them: a list of the blocks of an exbibyte has no room in memory."""
+    require_sizes({"base/5/1": 1 << 30, "base/5/1.1": 0, "pg_xact/0000": FILE_BYTES_MAX}, BEGIN)
+    for path, bytes_, most in (
+        ("base/5/1", (1 << 30) + 1, 1 << 30),
+        ("base/5/1_vm", 1 << 62, 1 << 30),
+        ("base/5/1", -1, 1 << 30),
+        ("pg_xact/0000", FILE_BYTES_MAX + 1, FILE_BYTES_MAX),
+    ):
+        told = f"{path} of the primary has {bytes_} bytes, expected are {most} at most"
+        with pytest.raises(TargetError, match=told):
+            require_sizes({"base/5/2": 8192, path: bytes_}, BEGIN)
+    (tmp_path / "pg_xact").mkdir()
+    with (tmp_path / "pg_xact" / "0000").open("wb") as file:
+        file.truncate(1 << 40)  # which no memory holds
+    with Folder.hold(tmp_path) as data:
+        unwritten: Any = None
+        copier = Copier(data, BEGIN, "0/1", Trees({}, {}), unwritten)
+        with pytest.raises(TargetError, match=f"pg_xact/0000 has {1 << 40} bytes"):
+            copier.put("pg_xact/0000", b"new", Step.files)
 
 
 ELSEWHERE = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -39,6 +40,22 @@ def test_of_two_addresses_of_a_name_the_one_is_taken_that_answered() -> None:
     for number in ("1", "2"):
         one = pinned(two, "a", f"192.0.2.{number}", 5432)
         assert (one.hostaddr, one.password) == (f"192.0.2.{number}", f"of {number}")
+
+
+def test_no_more_is_taken_than_was_asked_for() -> None:
+    """What is longer would be written beyond the blocks that were judged."""
+    source: Any = Source.__new__(Source)
+    source.connection = SEVERAL
+
+    def read(*given: bytes | None) -> list[bytes | None]:
+        rows = SimpleNamespace(stream=lambda *_: ((one,) for one in given))
+        source.session = SimpleNamespace(cursor=lambda **_: nullcontext(rows))
+        return list(source.read([Wanted("base/5/1", at, 8 * at, 1) for at in range(2)], 8))
+
+    assert read(b"12345678", None) == [b"12345678", None]
+    assert read(b"1234", b"") == [b"1234", b""]
+    with pytest.raises(TargetError, match="gave 9 bytes of base/5/1, asked for were 8"):
+        read(b"12345678", b"123456789")
 
 
 # -- held still ----------------------------------------------------------------------------------
