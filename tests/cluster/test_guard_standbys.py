@@ -1,14 +1,19 @@
-"""The daemon on pairs whose standby cannot serve any more, and is thrown away."""
+"""The daemon on pairs whose standby cannot serve any more, or another one does."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import psutil
 import pytest
 
 from pgdyno import Guard, GuardLimits
-from tests.cluster.guarded import Guarded, execute, pair, stop
+from pgdyno.shell import postgres_user
+from pgdyno.target.cluster import Cluster
+from pgdyno.target.standby import Standby
+from tests.cluster.guarded import ACCEPTED, AT_ONCE, ROLE, Guarded, execute, pair, stop
+from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
 PATIENT = GuardLimits(silence_s=3.0, hold_s=0.5)
@@ -64,3 +69,27 @@ def test_a_standby_of_another_timeline_turns_them_on() -> None:
         apart.until_on("same-timeline: 2")
         stop(daemon)
         Guard(apart.data).disarm()
+
+
+@pytest.mark.wide
+def test_armed_with_another_standby_it_watches_that_one() -> None:
+    def prepare(cluster: Cluster) -> None:  # so that a restart of a server is told from a cut
+        execute(cluster, f"GRANT pg_read_server_files TO {ROLE}")
+
+    with pair("embedded-18", prepare) as apart:
+        second = Standby(apart.primary, apart.binaries, postgres_user(), "second")
+        try:
+            second.start(AT_ONCE)
+            apart.arm()
+            daemon = apart.watching()
+            apart.until_off()
+            another = replace(apart, standby=second).guard()
+            until(lambda: another.arm(ACCEPTED).allowed, "it is armed")
+            apart.standby.stop(clean=True)  # nobody asks it any more
+            second.stop(clean=True)
+            apart.until_on("standby")
+            second.start(AT_ONCE)
+            apart.until_off()
+            stop(daemon)
+        finally:
+            second.close()

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import psycopg
 
@@ -22,13 +23,14 @@ from pgdyno.guard import notify
 from pgdyno.guard.boot import since_boot_s
 from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.guard.deadman import ALIVE, MODULE
-from pgdyno.guard.facts import LocalFacts, Pair, PrimaryFacts, Seen
+from pgdyno.guard.facts import Contents, LocalFacts, Pair, PrimaryFacts, Seen, StandbyFacts
 from pgdyno.guard.heartbeat import LOCK, VERSION, beat, take_lock
 from pgdyno.guard.include_file import Pages, read_pages, run_folder_of, write_pages
 from pgdyno.guard.interlock import admit, read_armed, require_in_memory
 from pgdyno.guard.look import look_here, primary_connection, standby_connection
-from pgdyno.guard.lookers import Lag, contents_looker, primary_looker, standby_looker
+from pgdyno.guard.lookers import Lag, Looker, contents_looker, primary_looker, standby_looker
 from pgdyno.guard.metrics import metrics
+from pgdyno.guard.named import followed
 from pgdyno.guard.observe import session
 from pgdyno.guard.preconditions import judged
 from pgdyno.model.errors import PgdynoError, TargetError
@@ -48,6 +50,8 @@ _CHECKPOINT_AGAIN_S = 30.0  # where one was refused, or began a moment too early
 _END_S = 10.0  # that the server gets to follow before the daemon ends
 _STOPPED = "the daemon was stopped"
 _ALL_WELL = "all conditions hold"
+
+_Asks: TypeAlias = tuple[Looker[PrimaryFacts], Looker[StandbyFacts], Looker[Contents]]
 
 
 @dataclass(slots=True)
@@ -109,20 +113,14 @@ class Watch:
                 self._watch(folder)
 
     def _watch(self, folder: Folder) -> None:
-        limits = self.armed.limits
-        asks = (
-            primary_looker(lambda: primary_connection(self.directory, self.primary),
-                           limits.silence_s, _LOOK_S),
-            standby_looker(lambda: standby_connection(self.standby), limits.silence_s, _LOOK_S),
-            contents_looker(lambda: primary_connection(self.directory, self.primary),
-                            limits.silence_s, _CONTENTS_S),
-        )  # fmt: skip
-        for one in asks:
-            one.start()
+        limits, pair_named = self.armed.limits, _pair_named(self.armed)
+        asks = self._asking()
         ended = "the daemon failed"
         try:
             self._begin()
             while self._is_wanted():
+                if pair_named != (pair_named := _pair_named(self.armed)):
+                    asks = self._asking_another(asks)
                 primary, standby = asks[0].seen(limits.silence_s), asks[1].seen(limits.silence_s)
                 contents = asks[2].seen(_CONTENTS_FRESH_S)
                 pair = Pair(
@@ -137,6 +135,37 @@ class Watch:
             for one in asks:
                 one.stop()
             self._end(folder, ended)
+
+    # -- whom it asks -------------------------------------------------------------------------
+
+    def _asking(self) -> _Asks:
+        silence_s, primary, standby = self.armed.limits.silence_s, self.primary, self.standby
+        asks = (
+            primary_looker(lambda: primary_connection(self.directory, primary),
+                           silence_s, _LOOK_S),
+            standby_looker(lambda: standby_connection(standby), silence_s, _LOOK_S),
+            contents_looker(lambda: primary_connection(self.directory, primary),
+                            silence_s, _CONTENTS_S),
+        )  # fmt: skip
+        for one in asks:
+            one.start()
+        return asks
+
+    def _asking_another(self, before: _Asks) -> _Asks:
+        """Ask the pair that the server was armed with since, full pages on until that qualifies.
+
+        Raises:
+            TargetError: This user may not follow what the state names.
+        """
+        if read_pages(self.directory, self.include) == "off":
+            self._turn("on", ("standby: the server was armed with another pair",))
+        self._turning.good_since_s = None
+        for one in before:
+            one.stop()
+        self.primary = followed(self.directory, self.armed, "primary")
+        self.standby = followed(self.directory, self.armed, "standby")
+        self._lag = Lag()
+        return self._asking()
 
     # -- its begin and its end ----------------------------------------------------------------
 
@@ -343,6 +372,11 @@ class Watch:
         )  # fmt: skip
         text = metrics(str(self.directory.path), self.armed.system_identifier, heartbeat, findings)
         beat(folder, self.directory, heartbeat, text)
+
+
+def _pair_named(armed: Armed) -> tuple[str, str]:
+    """By conninfo, as a person armed it."""
+    return armed.primary, armed.standby
 
 
 def _pages_of(primary: PrimaryFacts | None) -> Pages | None:
