@@ -24,7 +24,9 @@ class Checkpoint:
 class Mark:
     """Something else that the server's log or its statistics tell, on the same axis."""
 
-    kind: str  # autovacuum | autoanalyze | lock_wait | temporary_file | error | analyze | vacuum
+    # autovacuum | autoanalyze | restartpoint | lock_wait | temporary_file | error, of the log;
+    # analyze | vacuum, of statistics
+    kind: str
     start_s: float
     end_s: float
     text: str  # what is known of it

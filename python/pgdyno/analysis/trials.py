@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 from types import MappingProxyType
 
@@ -16,9 +16,9 @@ from pgdyno.analysis.latency_shares import latency_shares
 from pgdyno.analysis.shape import outages
 from pgdyno.analysis.snapshots import analyze_marks
 from pgdyno.analysis.timeline_facts import Checkpoint, Mark, Timeline
-from pgdyno.model.event_detail import EventDetail
 from pgdyno.model.run import Event, Series, SnapshotRows, TrialRecord, TrialResult
-from pgdyno.model.units import bytes_text
+from pgdyno.model.units import bytes_text, count_text
+from pgdyno.model.wording import plural
 from pgdyno.store.histogram import Quantiles
 
 MARKS_MAX = 200  # of a line
@@ -199,7 +199,7 @@ def _marks(result: TrialResult, ends: tuple[float, float]) -> list[Mark]:
         # What happens at a moment has a width for `_cut`, and none on the axis.
         start, end = (event.start_ns - begin) / NS, (end_ns - begin) / NS
         if (span := _cut(start, max(end, start + _MOMENT_S), ends)) is not None:
-            found.append(Mark(event.kind, *span, _said_of(event.detail)))
+            found.append(Mark(event.kind, *span, _said_of(event)))
     return found
 
 
@@ -208,12 +208,34 @@ def _longest(marks: list[Mark]) -> tuple[Mark, ...]:
     return tuple(sorted(kept, key=lambda mark: mark.start_s))
 
 
-def _said_of(detail: EventDetail) -> str:
-    said = [detail.text, detail.lock, detail.table]
+def _said_of(event: Event) -> str:
+    detail = event.detail
+    said = [detail.text, detail.lock, detail.table, detail.cause]
     said += [bytes_text(detail.file_bytes)] if detail.file_bytes is not None else []
-    said += [f"{bytes_text(detail.wal_bytes)} of WAL"] if detail.wal_bytes is not None else []
-    said += [f"{detail.cpu_s:.2f} s of CPU"] if detail.cpu_s is not None else []
+    said += [f"{plural(detail.buffers, 'buffer')} written"] if detail.buffers is not None else []
+    if detail.distance_bytes is not None:
+        said += [f"{bytes_text(detail.distance_bytes)} of WAL since the one before"]
+    if detail.table is not None:
+        said += _cost_of(event)
     return ", ".join(one for one in said if one)
+
+
+def _cost_of(event: Event) -> Iterator[str]:
+    """What a vacuum or analyze took, as far as this version of the server tells it."""
+    detail = event.detail
+    pages = (detail.buffers_hit, detail.buffers_read, detail.buffers_dirtied)
+    if None not in pages:
+        hit, read, dirtied = (one or 0 for one in pages)
+        found = plural(hit, "page", thousands=True)
+        yield f"{found} found, {count_text(read)} read, {count_text(dirtied)} dirtied"
+    if detail.wal_bytes is not None:
+        records = detail.wal_records
+        within = "" if records is None else f" in {plural(records, 'record', thousands=True)}"
+        yield f"{bytes_text(detail.wal_bytes)} of WAL{within}"
+    if detail.cpu_s is not None:
+        yield f"{detail.cpu_s:.2f} s of CPU"
+    if event.end_ns is not None:
+        yield f"{(event.end_ns - event.start_ns) / NS:.2f} s in all"
 
 
 def _cut(start: float, end: float | None, ends: tuple[float, float]) -> tuple[float, float] | None:

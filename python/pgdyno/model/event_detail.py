@@ -9,11 +9,13 @@ from dataclasses import asdict, dataclass
 class EventDetail:
     """What the server's log says of something that happened, as far as its version says it."""
 
-    cause: str | None = None  # of a checkpoint, from here on
+    cause: str | None = None  # of a checkpoint or restartpoint, from here on
     buffers: int | None = None  # that it wrote
     write_s: float | None = None
     sync_s: float | None = None
     total_s: float | None = None
+    longest_s: float | None = None  # flush of one file
+    distance_bytes: int | None = None  # of WAL since the checkpoint before
     wal_added: int | None = None  # segments, as the next two
     wal_removed: int | None = None
     wal_recycled: int | None = None
@@ -21,6 +23,10 @@ class EventDetail:
     wal_fpi: int | None = None
     wal_bytes: int | None = None
     cpu_s: float | None = None
+    wal_records: int | None = None
+    buffers_hit: int | None = None
+    buffers_read: int | None = None  # that were not in shared_buffers: up to 17 called misses
+    buffers_dirtied: int | None = None
     lock: str | None = None  # that was waited for, e.g. "ShareLock on transaction 4711"
     file_bytes: int | None = None  # of a temporary file
     text: str | None = None  # of an error, with its level

@@ -19,14 +19,18 @@ _LINE = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) UTC \[(\d+)\] +(\w
 _STARTING = re.compile(r"(checkpoint|restartpoint) starting: (.*)")
 _COMPLETE = re.compile(r"(checkpoint|restartpoint) complete: (.*)")
 _BUFFERS = re.compile(r"wrote (\d{1,18}) buffers")
-_TIMES = re.compile(r"(write|sync|total)=(\d{1,9}(?:\.\d+)?) s")
+_TIMES = re.compile(r"(write|sync|total|longest)=(\d{1,9}(?:\.\d+)?) s")
+_DISTANCE = re.compile(r"distance=(\d{1,15}) kB")
 _FILES = re.compile(r"(\d{1,18}) WAL file\(s\) added, (\d{1,18}) removed, (\d{1,18}) recycled")
 _VACUUM = re.compile(  # aggressive: one that freezes; it comes by age, autovacuum on or off
     r'automatic (?:aggressive )?(vacuum|analyze)(?: to prevent wraparound)? of table "([^"]+)"'
 )
 _ELAPSED = re.compile(r"elapsed: (\d{1,9}(?:\.\d+)?) s")
 _VACUUM_WAL = re.compile(
-    r"WAL usage: \d{1,18} records, (\d{1,18}) full page images, (\d{1,18}) bytes"
+    r"WAL usage: (\d{1,18}) records, (\d{1,18}) full page images, (\d{1,18}) bytes"
+)
+_VACUUM_BUFFERS = re.compile(  # misses: up to 17
+    r"buffer usage: (\d{1,18}) hits, (\d{1,18}) (?:misses|reads), (\d{1,18}) dirtied"
 )
 _VACUUM_CPU = re.compile(r"CPU: user: (\d{1,9}(?:\.\d+)?) s, system: (\d{1,9}(?:\.\d+)?) s")
 _LOCK_WAIT = re.compile(
@@ -49,7 +53,8 @@ _EVENT_CHARS = 200  # of what is said of one
 class LogSummary:
     """What a log tells."""
 
-    events: tuple[Event, ...]  # by start: checkpoint, autovacuum, lock_wait, temporary_file, error
+    # By start: checkpoint, restartpoint, autovacuum, autoanalyze, lock_wait, temporary_file, error.
+    events: tuple[Event, ...]
     recovery: Recovery | None  # of the last start; None if it is not told
     bad: dict[str, int]  # `ERROR: message` -> how often, the first one first
 
@@ -60,7 +65,7 @@ class _Reader:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.bad: dict[str, int] = {}
-        self._checkpoint: tuple[int, str] | None = None  # begin and cause of one under way
+        self._checkpoint: Event | None = None  # that is under way, or a restartpoint
         self._began: int | None = None
         self._ready: int | None = None
         self._redo: dict[str, tuple[int, int]] = {}  # starts, done -> time and position in WAL
@@ -112,10 +117,12 @@ class _Reader:
 
     def _take_checkpoint(self, at: int, message: str) -> None:
         if match := _STARTING.match(message):
-            self._checkpoint = (at, match[2])
+            self._checkpoint = Event(match[1], at, None, EventDetail(cause=match[2]))
         elif match := _COMPLETE.match(message):
-            start, cause = self._checkpoint or (at, "unknown")
-            self._keep(Event("checkpoint", start, at, _checkpoint_detail(cause, match[2])))
+            began, cause = at, "unknown"
+            if (before := self._checkpoint) and before.kind == match[1]:
+                began, cause = before.start_ns, before.detail.cause or cause
+            self._keep(Event(match[1], began, at, _checkpoint_detail(cause, match[2])))
             self._checkpoint = None
 
     def _take_vacuum(self, at: int, message: str) -> None:
@@ -141,8 +148,7 @@ class _Reader:
     def summary(self) -> LogSummary:
         """All of it."""
         if self._checkpoint:
-            start, cause = self._checkpoint
-            self._keep(Event("checkpoint", start, None, EventDetail(cause=cause)))
+            self._keep(self._checkpoint)
         for wait in self._waiting.values():
             self._keep(wait)
         events = sorted(self.events, key=lambda event: event.start_ns)
@@ -207,24 +213,34 @@ def _unix_ns(stamp: str) -> int:
 def _vacuum_detail(table: str, text: str) -> EventDetail:
     """What a vacuum or analyze took, as far as this version tells it."""
     wal, cpu = _VACUUM_WAL.search(text), _VACUUM_CPU.search(text)
+    records, images, size = map(int, wal.groups()) if wal else (None, None, None)
+    buffers = _VACUUM_BUFFERS.search(text)
+    hit, read, dirtied = map(int, buffers.groups()) if buffers else (None, None, None)
     return EventDetail(
         table=table,
-        wal_fpi=int(wal[1]) if wal else None,
-        wal_bytes=int(wal[2]) if wal else None,
+        wal_records=records,
+        wal_fpi=images,
+        wal_bytes=size,
         cpu_s=float(cpu[1]) + float(cpu[2]) if cpu else None,
+        buffers_hit=hit,
+        buffers_read=read,
+        buffers_dirtied=dirtied,
     )
 
 
 def _checkpoint_detail(cause: str, text: str) -> EventDetail:
     buffers, files = _BUFFERS.search(text), _FILES.search(text)
     seconds = {name: float(value) for name, value in _TIMES.findall(text)}
-    added, removed, recycled = map(int, files.groups()[:3]) if files else (None, None, None)
+    added, removed, recycled = map(int, files.groups()) if files else (None, None, None)
+    distance = _DISTANCE.search(text)
     return EventDetail(
         cause=cause,
         buffers=int(buffers[1]) if buffers else None,
         write_s=seconds.get("write"),
         sync_s=seconds.get("sync"),
         total_s=seconds.get("total"),
+        longest_s=seconds.get("longest"),
+        distance_bytes=int(distance[1]) << 10 if distance else None,
         wal_added=added,
         wal_removed=removed,
         wal_recycled=recycled,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pgdyno.model.event_detail import EventDetail
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.run import Event, Recovery
@@ -40,6 +42,8 @@ def test_checkpoints_have_begin_end_cause_and_cost() -> None:
         "write_s": 0.015,
         "sync_s": 0.004,
         "total_s": 0.25,
+        "longest_s": 0.0,
+        "distance_bytes": 15960 << 10,
         "wal_added": 1,
         "wal_removed": 0,
         "wal_recycled": 2,
@@ -54,6 +58,83 @@ def test_autovacuums_begin_before_they_are_logged() -> None:
     assert vacuum.detail.table == "tpcc.public.new_order"
     assert vacuum.end_ns is not None
     assert vacuum.end_ns - vacuum.start_ns == 500_000_000
+
+
+VACUUMS = {  # as each version words what it took
+    12: """index scans: 0
+\tpages: 0 removed, 177 remain, 0 skipped due to pins, 0 skipped frozen
+\ttuples: 20000 removed, 20000 remain, 0 are dead but not yet removable, oldest xmin: 490
+\tbuffer usage: 379 hits, 2 misses, 182 dirtied
+\tavg read rate: 0.163 MB/s, avg write rate: 14.811 MB/s
+\tsystem usage: CPU: user: 0.01 s, system: 0.02 s, elapsed: 0.09 s""",
+    13: """index scans: 0
+\tbuffer usage: 379 hits, 2 misses, 182 dirtied
+\tavg read rate: 0.163 MB/s, avg write rate: 14.811 MB/s
+\tsystem usage: CPU: user: 0.01 s, system: 0.02 s, elapsed: 0.09 s
+\tWAL usage: 356 records, 91 full page images, 155276 bytes""",
+    14: """index scans: 0
+\tI/O timings: read: 0.010 ms, write: 0.000 ms
+\tavg read rate: 0.163 MB/s, avg write rate: 14.811 MB/s
+\tbuffer usage: 379 hits, 2 misses, 182 dirtied
+\tWAL usage: 356 records, 91 full page images, 155276 bytes
+\tsystem usage: CPU: user: 0.01 s, system: 0.02 s, elapsed: 0.09 s""",
+    18: """index scans: 0
+\tpages: 0 removed, 219 remain, 219 scanned (100.00% of total), 0 eagerly scanned
+\tavg read rate: 0.000 MB/s, avg write rate: 25.427 MB/s
+\tbuffer usage: 379 hits, 2 reads, 182 dirtied
+\tWAL usage: 356 records, 91 full page images, 155276 bytes, 0 buffers full
+\tsystem usage: CPU: user: 0.01 s, system: 0.02 s, elapsed: 0.09 s""",
+}
+VACUUMS |= dict.fromkeys((15, 16, 17), VACUUMS[14])
+
+
+@pytest.mark.parametrize("major", sorted(VACUUMS))
+def test_what_a_vacuum_took_is_told_by_every_version(major: int) -> None:
+    head = '2026-11-21 22:10:31.000 UTC [40] LOG:  automatic vacuum of table "a.b.t": '
+    (vacuum,) = told(head + VACUUMS[major]).events
+
+    of_wal = {"wal_records": 356, "wal_fpi": 91, "wal_bytes": 155_276}
+    assert vacuum.detail.known() == {
+        "table": "a.b.t", "buffers_hit": 379, "buffers_read": 2, "buffers_dirtied": 182,
+        "cpu_s": pytest.approx(0.03), **(of_wal if major >= 13 else {}),
+    }  # fmt: skip
+    assert vacuum.end_ns is not None
+    assert vacuum.end_ns - vacuum.start_ns == 90_000_000
+
+
+def test_an_analyze_that_tells_its_cpu_time_alone_has_no_zeros() -> None:
+    line = (
+        '2026-11-21 22:10:31.000 UTC [40] LOG:  automatic analyze of table "a.b.t" system usage:'
+        " CPU: user: 0.25 s, system: 0.25 s, elapsed: 0.50 s"
+    )  # 12 and 13
+    (analyze,) = told(line).events
+    assert analyze.detail.known() == {"table": "a.b.t", "cpu_s": 0.5}
+
+
+STANDBY = """\
+2026-11-21 22:10:01.000 UTC [9] LOG:  restartpoint starting: time
+2026-11-21 22:10:03.500 UTC [9] LOG:  restartpoint complete: wrote 12 buffers (0.1%), wrote 2 SLRU \
+buffers; 0 WAL file(s) added, 0 removed, 1 recycled; write=2.015 s, sync=0.024 s, total=2.500 s; \
+sync files=8, longest=0.020 s, average=0.003 s; distance=16384 kB, estimate=16384 kB; \
+lsn=0/2A4FE88, redo lsn=0/2A4FE30
+2026-11-21 22:10:03.500 UTC [9] LOG:  recovery restart point at 0/2A4FE30
+2026-11-21 22:10:05.000 UTC [9] LOG:  restartpoint starting: wal
+2026-11-21 22:10:06.000 UTC [9] LOG:  checkpoint complete: wrote 1 buffers (0.0%); \
+write=0.015 s, sync=0.024 s, total=0.500 s
+2026-11-21 22:10:07.000 UTC [9] LOG:  restartpoint starting: immediate
+"""
+
+
+def test_a_standby_has_restartpoints_which_are_no_checkpoints() -> None:
+    first, odd, last = told(STANDBY).events
+    assert [first.kind, odd.kind, last.kind] == ["restartpoint", "checkpoint", "restartpoint"]
+    assert (first.end_ns or 0) - first.start_ns == 2_500_000_000
+    assert first.detail == EventDetail(
+        cause="time", buffers=12, write_s=2.015, sync_s=0.024, total_s=2.5, longest_s=0.02,
+        distance_bytes=16 << 20, wal_added=0, wal_removed=0, wal_recycled=1,
+    )  # fmt: skip
+    assert odd.detail.cause == "unknown", "what began was another thing"
+    assert (last.end_ns, last.detail.cause) == (None, "immediate")
 
 
 def test_vacuums_that_freeze_are_autovacuums_too() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import Any
 
 import plotly.graph_objects as go
@@ -76,12 +77,13 @@ _MARKS = {
     "autoanalyze": ("autoanalyze", "diamond", look.stage_colour(4)),
     "analyze": ("ANALYZE", "diamond-open", look.stage_colour(4)),
     "vacuum": ("VACUUM", "square-open", look.stage_colour(1)),
+    "restartpoint": ("restartpoint", "hexagon", look.stage_colour(2)),
     "lock_wait": ("wait for a lock", "triangle-down", "var(--wait-lock)"),
     "temporary_file": ("temporary file", "circle", "var(--wait-io)"),
     "error": ("error", "x", "var(--bad)"),
 }
 """How each kind of event is called and drawn."""
-_SHOWN_OF_TEXT = 90
+_SHOWN_OF_TEXT, _LINE_LETTERS = 150, 50
 
 
 def marks(timeline: Timeline, top: float) -> list[go.Scatter]:
@@ -100,7 +102,8 @@ def marks(timeline: Timeline, top: float) -> list[go.Scatter]:
 
 def _traced(label: str, symbol: str, colour: str, found: list[Mark], top: float) -> go.Scatter:
     x = [value for one in found for value in (one.start_s, one.end_s, None)]
-    shown = [f"{label} {look.plain(one.text[:_SHOWN_OF_TEXT])}" for one in found]
+    told = (wrap(f"{label} {one.text[:_SHOWN_OF_TEXT]}", _LINE_LETTERS) for one in found)
+    shown = ["<br>".join(map(look.plain, lines)) for lines in told]
     return go.Scatter(
         x=x,
         y=[value for _ in found for value in (top, top, None)],
