@@ -9,11 +9,16 @@ import pytest
 
 from pgdyno.model.errors import TargetError
 from pgdyno.model.settings import Origin, OriginKind, Setting
+from pgdyno.sample.sampler import Sampler, Subject
+from pgdyno.sample.samplers import server_restartpoints
+from pgdyno.sample.server_log import read_log
+from pgdyno.session import own_session
 from pgdyno.shell import postgres_user
 from pgdyno.target.binaries import Binaries, find_binaries
 from pgdyno.target.cluster import Cluster
 from pgdyno.target.standby import STANDBY, Standby
 from tests.cluster.conftest import TARGETS, VERSIONS, cluster_apart
+from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
 SLOTS = "SELECT slot_name, active, restart_lsn IS NOT NULL FROM pg_replication_slots"
@@ -36,6 +41,20 @@ def execute(cluster: Cluster, statement: str) -> None:
         session.execute(statement.encode())
 
 
+def restartpoints(primary: Cluster, standby: Standby) -> float:
+    """How many it was asked for, as its sampler tells."""
+    with (
+        own_session(primary.connection()) as here,
+        own_session(standby.cluster.connection()) as there,
+    ):
+        found = server_restartpoints.sampler(Subject(here, replica=there))
+        told = found if isinstance(found, list) else [found]
+        (one,) = (each for each in told if isinstance(each, Sampler))
+        row = one.take()
+        assert set(row) == {column.name for column in one.columns}
+        return row["restartpoints.requested"]
+
+
 def test_it_streams_stops_and_catches_up(primary: tuple[Cluster, Binaries]) -> None:
     cluster, binaries = primary
     standby = Standby(cluster, binaries, postgres_user())
@@ -52,6 +71,17 @@ def test_it_streams_stops_and_catches_up(primary: tuple[Cluster, Binaries]) -> N
         standby.start()
         standby.wait_replayed(lsn)
         assert rows(standby.cluster, "SELECT count(*) FROM t") == [(1000,)]
+        before = restartpoints(cluster, standby)
+        execute(cluster, "CHECKPOINT")
+        standby.wait_replayed(str(rows(cluster, "SELECT pg_current_wal_flush_lsn()")[0][0]))
+        execute(standby.cluster, "CHECKPOINT")
+        until(lambda: restartpoints(cluster, standby) > before, "a restartpoint is counted")
+        told = read_log(standby.cluster.log_lines()).events
+        events = [one for one in told if one.kind.endswith("point")]
+        assert {one.kind for one in events} == {"restartpoint"}
+        assert events[-1].end_ns is not None
+        assert events[-1].detail.total_s is not None
+
         with pytest.raises(TargetError, match="has not replayed FF/0 after 0 s"):
             standby.wait_replayed("FF/0", 0)
 

@@ -89,6 +89,9 @@ _SOURCES = (
     _Source("WAL written", "B/s", _rate("wal.bytes")),
     _Source("full page images", "1/s", _rate("wal.fpi")),
     _Source("buffers written by checkpoints", "1/s", _rate("checkpoints.buffers")),
+    _Source(
+        "buffers written by restartpoints of the replica", "1/s", _rate("restartpoints.buffers")
+    ),
     _Source("temporary files", "B/s", _rate("database.temp_bytes")),
     _Source("oldest transaction", "s", _level("transactions.oldest_s")),
     _Source("transactions that vacuum must keep", "1", _level("transactions.oldest_xmin_age")),

@@ -14,6 +14,7 @@ from pgdyno.sample.samplers import (
     server_plans,
     server_progress,
     server_replication,
+    server_restartpoints,
     server_statements,
     server_statistics,
     server_tables,
@@ -35,6 +36,18 @@ def test_every_version_has_wal_and_checkpoints_once(major: int) -> None:
     )
     assert ("wal.fpi" in names) == (major >= 14)
     assert ("wal.sync_s" in names) == (14 <= major <= 17)
+
+
+@pytest.mark.parametrize("major", MAJORS)
+def test_restartpoints_are_counted_as_each_version_calls_them(major: int) -> None:
+    text, columns = server_restartpoints.query(major)
+    names = [column.name.removeprefix("restartpoints.") for column in columns]
+
+    assert text.count("::float8") == len(names)
+    assert ("done" in names) == (major >= 17) == ("restartpoints_done" in text)
+    assert ("FROM pg_stat_bgwriter" in text) == (major <= 16) == ("checkpoints_timed" in text)
+    assert {"timed", "requested", "buffers", "write_s", "sync_s"} <= set(names)
+    assert server_restartpoints.sampler(Subject()) is None
 
 
 def test_what_is_not_counted_or_not_shown_is_left_out() -> None:
