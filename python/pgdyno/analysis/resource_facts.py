@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Aspect = Literal["utilisation", "saturation", "errors"]
-Unit = Literal["share", "per_s", "level", "s"]
+Unit = Literal["share", "per_s", "level", "s", "bytes_per_s"]
 
 
 @dataclass(frozen=True, slots=True)

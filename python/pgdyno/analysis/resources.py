@@ -117,6 +117,8 @@ _SERVER = (
     Measure("memory of statements", "saturation", "temporary files, a second",
             _rate("database.temp_files"), "per_s"),
     Measure("driver", "utilisation", "CPUs used, on average", _rate("driver.cpu_s"), "level"),
+    Measure("driver", "utilisation", "read from disks and written to them, a second",
+            _rate("driver.read_bytes", "driver.write_bytes"), "bytes_per_s"),
     Measure("driver", "saturation", "threads that wait for a CPU, on average",
             _rate("driver.wait_cpu_s"), "level"),
 )  # fmt: skip

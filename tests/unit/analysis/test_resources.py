@@ -60,6 +60,12 @@ def test_gauges_are_means_of_the_window() -> None:
     assert only(total, gauge("memory.available_bytes", 250, 900)).stages == (0.75,)
 
 
+def test_the_driver_has_a_rate_of_bytes() -> None:
+    row = only(counter("driver.read_bytes", 100.0), counter("driver.write_bytes", 50.0))
+    assert (row.resource, row.aspect, row.unit) == ("driver", "utilisation", "bytes_per_s")
+    assert row.stages == pytest.approx((150.0,))
+
+
 def test_busy_is_what_is_neither_idle_nor_waiting_for_a_disk() -> None:
     per_s = dict.fromkeys(CPU_STATES, 0.0) | {"user": 1.0, "steal": 0.2, "idle": 0.5, "iowait": 0.3}
     found = rows(*(counter(f"cpu.{state}_s", value, 0.1) for state, value in per_s.items()))

@@ -14,7 +14,7 @@ from pgdyno.sample import process_roles
 from pgdyno.sample.process_files import parse_io, parse_schedstat, parse_stat
 from pgdyno.sample.process_roles import role_of
 from pgdyno.sample.sampler import Row, Sampler, Subject
-from pgdyno.sample.samplers import driver_cpu, processes
+from pgdyno.sample.samplers import driver_cpu, driver_io, processes
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -301,3 +301,67 @@ def test_the_driver_is_all_its_threads_from_when_it_runs(
     assert driver_cpu.sampler(Subject(session=there, driver_pids=None), tmp_path) is None
     (tmp_path / "self/schedstat").unlink()
     assert isinstance(driver_cpu.sampler(Subject(session=there), tmp_path), Missing)
+
+
+def test_the_driver_has_read_and_written_what_its_processes_did(tmp_path: Path) -> None:
+    def uses(pid: int | str, read: int, written: int) -> None:
+        (tmp_path / str(pid)).mkdir(exist_ok=True)
+        text = f"rchar: 9\nread_bytes: {read}\nwrite_bytes: {written}\n"
+        (tmp_path / str(pid) / "io").write_text(text)
+
+    there: Any = object()  # a session
+    pids: list[int] = []
+    subject = Subject(session=there, driver_pids=lambda: pids)
+    assert isinstance(driver_io.sampler(subject, tmp_path), Missing)
+    uses("self", 1, 1)
+    driver = driver_io.sampler(subject, tmp_path)
+    assert isinstance(driver, Sampler)
+    assert driver.take() == {"driver.read_bytes": 0, "driver.write_bytes": 0}
+
+    pids += [20, 21, 22]  # the last one is gone by now
+    uses(20, 4096, 100)
+    uses(21, 0, 8192)
+    assert driver.take() == {"driver.read_bytes": 4096, "driver.write_bytes": 8292}
+    uses(20, 4096, 300)
+    assert driver.take() == {"driver.read_bytes": 4096, "driver.write_bytes": 8492}
+    assert driver_io.sampler(Subject(session=there, driver_pids=None), tmp_path) is None
+
+
+def test_what_the_driver_used_stays_and_what_may_not_be_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there: Any = object()  # a session
+    refusal: list[OSError] = []
+
+    class Told:
+        """A file of a process; a folder of a test cannot lose its processes."""
+
+        def __init__(self, _: Path) -> None:
+            pass
+
+        def line(self) -> bytes:
+            if refusal:
+                raise refusal[0]
+            return b"read_bytes: 4096\nwrite_bytes: 100\n"
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(driver_io, "KernelFile", Told)
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self/io").write_text("")
+
+    def driver() -> Sampler:
+        found = driver_io.sampler(Subject(session=there, driver_pids=lambda: (20,)), tmp_path)
+        assert isinstance(found, Sampler)
+        return found
+
+    ends = driver()
+    before = ends.take()
+    refusal[:] = [ProcessLookupError()]
+    assert ends.take() == ends.take() == before == {
+        "driver.read_bytes": 4096, "driver.write_bytes": 100
+    }  # fmt: skip
+    refusal[:] = [PermissionError()]
+    with pytest.raises(PermissionError, match="20/io is not ours to read"):
+        driver().take()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.resource_facts import ResourceRow
 from pgdyno.analysis.words import NOTHING
-from pgdyno.model.units import digits_text, ns_text, share_text
+from pgdyno.model.units import bytes_text, digits_text, ns_text, share_text
 from pgdyno.report.document import Cell, Column, Section, Table, Text
 
 
@@ -37,5 +37,7 @@ def _cell(row: ResourceRow, value: float | None) -> Cell:
             return Cell(share_text(value))
         case "s":
             return Cell(ns_text(value * 1e9))
+        case "bytes_per_s":
+            return Cell(f"{bytes_text(value)}/s")
         case _:
             return Cell("0" if value == 0 else digits_text(value))
