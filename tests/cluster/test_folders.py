@@ -69,6 +69,13 @@ def test_a_stage_runs_in_its_folder_and_leaves_nothing_there(
     pgdyno("report", out, "--format", "json")
     told = json.loads(out.with_suffix(".json").read_text())
     assert [stage["folder"] for stage in told["stages"]] == [None, str(elsewhere)]
+    in_use = told["storage"]
+    assert (in_use["folders"], in_use["own"]) == ([str(elsewhere)], True)
+    assert [disk["wait_flush"] is not None for disk in in_use["disks"]] == [True, True]
+    printed = pgdyno("report", out, "--format", "md", "--out", "-").stdout
+    *_, last = printed.split("\n## ")
+    assert last.startswith("What follows for storage")
+    assert f"`pgdyno storage {elsewhere}`" in last
     assert list(elsewhere.iterdir()) == []
     assert_nothing_left(home_env)
 

@@ -13,6 +13,7 @@ from typing import Self
 from pgdyno.analysis.answer_facts import Answer, TailFacts
 from pgdyno.analysis.cycle_facts import CycleFacts
 from pgdyno.analysis.diagnosis_facts import StageDiagnosis
+from pgdyno.analysis.disk_facts import StorageInUse
 from pgdyno.analysis.drill_facts import MeasuredLoss
 from pgdyno.analysis.host_facts import FleetFacts
 from pgdyno.analysis.others import OtherConditions
@@ -467,6 +468,7 @@ class Facts:
     servers: ServersFacts | None  # None: one server had all of the workload
     replica: tuple[ReplicaRow, ...]  # of stages whose reads one answered
     telemetry: TelemetryFacts | None  # None: not told
+    storage: StorageInUse | None  # None: the data of all stages lie on one
 
     @property
     def first(self) -> StageFacts:

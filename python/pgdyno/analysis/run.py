@@ -38,6 +38,7 @@ from pgdyno.analysis.snapshots import plan_facts, statement_rows, table_rows
 from pgdyno.analysis.stages import comparison_facts, noise_facts, stage_facts, throughput_table
 from pgdyno.analysis.steadiness import cycle_steadiness
 from pgdyno.analysis.stopping import still_needed
+from pgdyno.analysis.storage_in_use import storage_in_use
 from pgdyno.analysis.stored import Stored
 from pgdyno.analysis.tails import with_tails
 from pgdyno.analysis.telemetry import telemetry_facts
@@ -94,7 +95,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
     placed = placement(finished, server_on_host=plan.target.kind != "running")
     again = sorted({one.round for one in replaced if not one.host_lost})
     fleet = fleet_facts(names, trials, ceilings, server_on_host=plan.target.kind != "running")
-    parts = part_facts(names, finished, merged_quantiles)
+    parts, met = part_facts(names, finished, merged_quantiles), _sessions(stored, names, finished)
     servers, replicas = servers_facts(plan, finished, parts), replica_rows(plan, finished, series)
     said = answer(stages, measured, audit, differing, metric=plan.workload.headline,
                   quick=plan.quick,
@@ -111,7 +112,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         imported=(others := beside_each_other(run.imported())),
         imported_together=simultaneous(others), recovery=recovery_facts(names, finished),
         imported_conditions=_beside(plan, info, stages, versions, others), cycles=cycles.facts,
-        sessions=_sessions(stored, names, finished), wal=stage_wal(names, finished),
+        sessions=met, storage=storage_in_use(stages, finished, met), wal=stage_wal(names, finished),
         resources=resource_rows(names, finished, series), signals=signals(names, finished, series),
         statements=statement_rows(names, finished, snapshots),
         tables=table_rows(names, finished, snapshots), plans=plan_facts(names, finished, snapshots),

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from pgdyno.analysis.storage_facts import Advice, PathFacts, StorageFacts
+from pgdyno.analysis.disk_facts import Advice
+from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
 from pgdyno.model.floor import BLOCK_BYTES, GridPoint, Pattern
 from pgdyno.model.units import bytes_text, count_text, ns_text
 from pgdyno.model.wording import plural

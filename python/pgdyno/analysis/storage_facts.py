@@ -76,18 +76,6 @@ class PathFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
-    """Something to try, since the probes speak for it."""
-
-    where: str  # the path, or paths
-    what: str  # to do, as a command
-    because: str  # the figures that it rests on
-    settings: dict[str, str]  # of PostgreSQL; {}: it is not done by settings
-    limits: str  # what it does not do, and what it takes
-    plan: str | None  # that measures it on a server; None: there is none
-
-
-@dataclass(frozen=True, slots=True)
 class StorageFacts:
     """All that is said of the paths that one call of `pgdyno storage` probed."""
 

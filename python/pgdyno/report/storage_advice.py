@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from pgdyno.analysis.disk_facts import Advice
 from pgdyno.analysis.storage_advice import storage_advice
-from pgdyno.analysis.storage_facts import Advice, StorageFacts
+from pgdyno.analysis.storage_facts import StorageFacts
 from pgdyno.report.document import Points, Section, Text
 
 _NOTHING = (
@@ -25,10 +26,11 @@ def advice_section(facts: StorageFacts) -> Section:
 
 def sentences(facts: StorageFacts) -> tuple[str, ...]:
     """One for each piece of advice."""
-    return tuple(_sentence(one) for one in storage_advice(facts))
+    return tuple(sentence(one) for one in storage_advice(facts))
 
 
-def _sentence(one: Advice) -> str:
+def sentence(one: Advice) -> str:
+    """A piece of advice in sentences: what to do, why, by which settings, and its limits."""
     settings = ", ".join(f"`{name} = {value}`" for name, value in one.settings.items())
     parts = [
         f"{one.where}. {one.what}: {one.because}.",

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from pgdyno.analysis.disk_facts import Advice
 from pgdyno.analysis.storage import storage_facts
 from pgdyno.analysis.storage_advice import storage_advice
-from pgdyno.analysis.storage_facts import Advice
 from pgdyno.model.floor import DeviceClaims, Floor, GridPoint, Probed
 from pgdyno.plan.packaged import packaged_plans
 from tests.data.probed import DISK, MEMORY, at_rates, floor, in_rounds, probed

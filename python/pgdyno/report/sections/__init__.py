@@ -29,6 +29,7 @@ from pgdyno.report.sections import (
     shape,
     stages,
     statements,
+    storage,
     telemetry,
     time,
     trust,
@@ -68,6 +69,7 @@ ORDER = (
     telemetry,
     method,
     repeat,
+    storage,
 )
 
 

@@ -1,0 +1,90 @@
+"""What stages on several storages saw of their disks, and what follows for a server."""
+
+from __future__ import annotations
+
+import shlex
+
+from pgdyno.analysis.disk_facts import DiskInUse, StorageInUse
+from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.words import NOTHING
+from pgdyno.model.units import count_text, ns_text, share_text
+from pgdyno.report.document import Block, Cell, Column, Points, Section, Table, Text
+from pgdyno.report.storage_advice import sentence
+
+_NS = 1e9
+_NOTHING = (
+    "Nothing follows that these windows speak for: sessions did not wait long for reads of one page"
+    " at a time, nor for flushes that might be shared or put elsewhere."
+)
+_UNKNOWN = (
+    "What follows is not known: the devices below the data, or what sessions waited for, were not"
+    " sampled."
+)
+
+
+def section(facts: Facts) -> Section | None:
+    """The last words of a comparison of storages; None: all stages have one storage."""
+    if (found := facts.storage) is None:
+        return None
+    blocks: list[Block] = [Text(_about(found)), _table(found)]
+    if found.advice:
+        blocks.append(Points(tuple(sentence(one) for one in found.advice)))
+    else:
+        blocks.append(Text(_NOTHING if _is_known(found) else _UNKNOWN))
+    return Section("storage", "What follows for storage", tuple(blocks))
+
+
+def _about(found: StorageInUse) -> str:
+    paths = [shlex.quote(one) for one in found.folders]
+    own = ", and PGDYNO_HOME beside them," if found.own else ""
+    return (
+        "These are things to try. The load shows the device below the data as it asks it; how much"
+        f" more it does for many requests at once is probed by `pgdyno storage {' '.join(paths)}`"
+        f"{own} whose report ends with what follows from that."
+    )
+
+
+def _is_known(found: StorageInUse) -> bool:
+    """Whether of any disk all is known that advice rests on."""
+    return any(
+        None not in (one.read_s, one.wait_read) or None not in (one.flush_s, one.wait_flush)
+        for one in found.disks
+    )
+
+
+def _table(found: StorageInUse) -> Table:
+    heads = ("reads", "a read", "reads under way", "writes", "a write", "flushes", "a flush",
+             "waits for reads", "waits for flushes")  # fmt: skip
+    return Table(
+        "The device below the data in the windows, and shares of sessions' active time. Memory is"
+        " no device.",
+        (Column("stage", align="left"), *(Column(head) for head in heads)),
+        tuple(_row(one) for one in found.disks),
+    )
+
+
+def _row(disk: DiskInUse) -> tuple[Cell, ...]:
+    return (
+        Cell(disk.stage, note=disk.folder or "pgdyno's own folder"),
+        _rate(disk.reads_per_s),
+        _time(disk.read_s),
+        Cell(NOTHING if disk.reading is None else f"{disk.reading:.2f}"),
+        _rate(disk.writes_per_s),
+        _time(disk.write_s),
+        _rate(disk.flushes_per_s),
+        _time(disk.flush_s),
+        _share(disk.wait_read),
+        _share(disk.wait_flush),
+    )
+
+
+def _rate(per_s: float | None) -> Cell:
+    return Cell(NOTHING if per_s is None else f"{count_text(per_s)}/s")
+
+
+def _time(seconds: float | None) -> Cell:
+    return Cell(NOTHING if seconds is None else ns_text(seconds * _NS))
+
+
+def _share(share: float | None) -> Cell:
+    return Cell(NOTHING if share is None else share_text(share))
