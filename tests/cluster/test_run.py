@@ -122,8 +122,6 @@ def test_a_plan_runs_to_a_report(plan: Path, folder: Path, home_env: Path) -> No
             assert len(result.conditions) == (12 if trial.round == 1 else 0)
             assert result.deltas["wal.bytes"] > 0
             assert result.deltas["server.cpu_s"] > 0
-            assert result.deltas["driver.cpu_s"] > 0
-            assert result.deltas["driver.write_bytes"] >= 0  # it is known
             assert 0 < result.client.share_of_host < 1
             effective = {setting.name: setting.value for setting in result.settings}
             expected = "off" if trial.stage == "async" else "on"

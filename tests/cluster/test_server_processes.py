@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 import pytest
 
 import pgdyno
 from pgdyno.sample.process_roles import ROLES
 from pgdyno.sample.sampler import Row, Sampler, Subject
-from pgdyno.sample.samplers import processes
+from pgdyno.sample.samplers import driver_io, processes
 from tests.cluster.conftest import DEBIAN_BINDIR
 from tests.waiting import until
 
@@ -70,3 +73,35 @@ def test_processes_are_known_by_role_and_keep_what_they_used(
         grown = sum(after[part] - first[part] for part in parts)
         # Of what has ended the server's own clock tells ticks of 10 ms.
         assert grown == pytest.approx(after["server.cpu_s"] - first["server.cpu_s"], abs=0.05)
+
+
+WRITES = """
+import os, sys
+with open(sys.argv[1], "wb") as file:
+    file.write(bytes(1 << 20))
+    file.flush()
+    os.fsync(file.fileno())
+print("written", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_what_a_driver_wrote_stays_when_it_has_ended(tmp_path: Path) -> None:
+    there: Any = object()  # a session
+    pids: list[int] = []
+    one = driver_io.sampler(Subject(there, driver_pids=lambda: pids))
+    assert isinstance(one, Sampler)
+    assert set(one.take().values()) == {0}
+
+    command = [sys.executable, "-c", WRITES, tmp_path / "file"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        pids.append(process.pid)
+        told = one.take()
+        counted = psutil.Process(process.pid).io_counters()
+        process.communicate()
+    assert told == {
+        "driver.read_bytes": counted.read_bytes, "driver.write_bytes": counted.write_bytes
+    }  # fmt: skip
+    assert one.take() == told

@@ -281,11 +281,12 @@ def test_the_driver_is_all_its_threads_from_when_it_runs(
     (tmp_path / "self").mkdir()
     (tmp_path / "self/schedstat").write_text("1 1 1\n")
     there: Any = object()  # a session
-    pids: list[tuple[int, ...]] = [(), (20,), (20,)]
+    pids: list[tuple[int, ...]] = [(), (20,), (20,), (20,)]
     driver = driver_cpu.sampler(Subject(session=there, driver_pids=lambda: pids.pop(0)), tmp_path)
     assert isinstance(driver, Sampler)
 
     assert driver.take() == {"driver.cpu_s": 0, "driver.wait_cpu_s": 0, "driver.threads": 0}
+    assert driver.take() == {}, "it has ended before it was seen, as far as anybody knows"
     thread(20, 100)
     thread(21, 400)
     before = open_files()
@@ -318,12 +319,14 @@ def test_the_driver_has_read_and_written_what_its_processes_did(tmp_path: Path) 
     assert isinstance(driver, Sampler)
     assert driver.take() == {"driver.read_bytes": 0, "driver.write_bytes": 0}
 
-    pids += [20, 21, 22]  # the last one is gone by now
+    pids += [20, 21]
     uses(20, 4096, 100)
     uses(21, 0, 8192)
     assert driver.take() == {"driver.read_bytes": 4096, "driver.write_bytes": 8292}
     uses(20, 4096, 300)
     assert driver.take() == {"driver.read_bytes": 4096, "driver.write_bytes": 8492}
+    pids.append(22)
+    assert driver.take() == driver.take() == {}, "one that nobody saw is gone by now"
     assert driver_io.sampler(Subject(session=there, driver_pids=None), tmp_path) is None
 
 

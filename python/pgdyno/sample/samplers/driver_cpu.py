@@ -1,6 +1,7 @@
 """The processes of this host that make the load: CPU of all threads, waits for one, their number.
 
 Before it runs it has used nothing; what a thread used until it was last seen stays when it ends.
+Where all had ended before any of them was seen, nothing is known, and there is no sample.
 Source: Linux, Documentation/scheduler/sched-stats.rst. Cost: 110 µs beside a full load.
 """
 
@@ -45,6 +46,8 @@ class _Threads:
                 self._end(name)
         for pid in pids:
             self._meet(f"{self._proc}/{pid}/task")
+        if not self._used and self._ended == (0.0, 0.0) and pids:
+            return {}
         ran, waited = map(sum, zip(self._ended, *self._used.values(), strict=True))
         values = (ran, waited, len(self._files))
         return {column.name: value for column, value in zip(_COLUMNS, values, strict=True)}

@@ -1,8 +1,9 @@
 """The processes of this host that make the load: bytes that they read from disks and write there.
 
 What they say to a server over a socket is not in it: this is what they take of the disks beside
-the server, e.g. pgbench for its log. Before it runs a process has used nothing; what it had used
-when it was last seen stays when it ends. Sources: proc_pid_io(5). A kernel has it with
+the server, e.g. pgbench for its log. Before it runs it has used nothing; what a process had used
+when it was last seen stays when it ends; of one that ended before it was ever seen nothing is
+known, and there is no sample from then on. Source: proc_pid_io(5). A kernel has it with
 CONFIG_TASK_IO_ACCOUNTING. Cost: 10 µs a process.
 """
 
@@ -38,6 +39,8 @@ class _Processes:
         for pid, file in self._files.items():
             if file is not None:
                 self._read(pid, file)
+        if self._files.keys() != self._used.keys():
+            return {}
         sums = map(sum, zip((0, 0), *self._used.values(), strict=True))
         return {column.name: float(value) for column, value in zip(_COLUMNS, sums, strict=True)}
 
