@@ -29,6 +29,7 @@ from pgdyno.sample.samplers import (
     server_plans,
     server_progress,
     server_replication,
+    server_resets,
     server_sessions,
     server_slru,
     server_statements,
@@ -43,8 +44,8 @@ pytestmark = pytest.mark.cluster
 Session = psycopg.Connection[Any]
 MODULES = (
     server_aio, server_buffers, server_io, server_plans, server_progress, server_replication,
-    server_sessions, server_slru, server_statements, server_statistics, server_tables,
-    server_transactions,
+    server_resets, server_sessions, server_slru, server_statements, server_statistics,
+    server_tables, server_transactions,
 )  # fmt: skip
 HITS, ZEROED = "slru.transaction.hits", "slru.subtransaction.zeroed"
 SUBTRANSACTIONS = """
@@ -65,7 +66,7 @@ LACKING = {
         "reads and writes under way", "I/O by process, object and context", "times of WAL I/O",
         "checkpoints that were completed, and their pages of transaction states",
         "parallel workers that were wanted and launched", "checksum failures",
-        "time of vacuums by table",
+        "time of vacuums by table", "resets of single statements",
     },
     18: {"times of WAL I/O"},
 }  # fmt: skip

@@ -1,13 +1,14 @@
 """Statements, tables and plans of the windows, from what was read at both ends of each.
 
-Counters count what they grew by from the begin to the end; one that fell was reset, and the row is
-left out for that trial. What was added up over trials is divided by their seconds.
+Counters count what they grew by from the begin to the end; what was reset between is left out for
+that trial, which has a note of it. What was added up over trials is divided by their seconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from statistics import fmean
 
 from pgdyno.analysis.snapshot_facts import (
@@ -20,7 +21,9 @@ from pgdyno.analysis.snapshot_facts import (
     TableUse,
 )
 from pgdyno.analysis.timeline_facts import Mark
+from pgdyno.model.resets import DATABASES, began_anew
 from pgdyno.model.run import Cell, SnapshotRows, TrialRecord
+from pgdyno.model.statement_counts import StatementGrowth, statement_growth
 
 NS = 1e9
 Row = Mapping[str, Cell]
@@ -88,7 +91,7 @@ def statement_rows(
         trials: Those whose numbers may be used.
         snapshots: Of each trial, by its number.
     """
-    uses = [_statement_uses(_ends("statements", one, trials, snapshots)) for one in stages]
+    uses = [_statement_uses(_windows(one, trials, snapshots)) for one in stages]
     keys = dict.fromkeys(key for of_stage in uses for key in of_stage)
     rows = [
         StatementRow(key[0], key[1], tuple(of_stage.get(key) for of_stage in uses)) for key in keys
@@ -100,19 +103,21 @@ def _most(uses: Iterable[StatementUse | None]) -> float:
     return max((one.sessions for one in uses if one is not None), default=0.0)
 
 
-def _statement_uses(windows: Sequence[_Ends]) -> dict[Key, StatementUse]:
+def _windows(
+    stage: str, trials: Sequence[TrialRecord], snapshots: SnapshotsByTrial
+) -> list[StatementGrowth]:
+    of = (snapshots.get(one.number, ()) for one in trials if one.stage == stage and one.result)
+    return [one for one in map(statement_growth, of) if one is not None]
+
+
+def _statement_uses(windows: Sequence[StatementGrowth]) -> dict[Key, StatementUse]:
     seconds = sum(one.seconds for one in windows)
     added: dict[Key, dict[str, float]] = {}
-    for window in windows:
-        before = {str(row["queryid"]): row for row in window.begin}
-        for row in window.end:
-            grown = _grown(before.get(str(row["queryid"])), row)
-            if grown["calls"] <= 0:  # not called; or the statistics were reset
-                continue
-            key = str(row["statement"] or row["query"]), str(row["kind"])
-            total = added.setdefault(key, {})
-            for name, value in grown.items():
-                total[name] = total.get(name, 0.0) + value
+    for row, grown in chain.from_iterable(window.grown for window in windows):
+        key = str(row["statement"] or row["query"]), str(row["kind"])
+        total = added.setdefault(key, {})
+        for name, value in grown.items():
+            total[name] = total.get(name, 0.0) + value
     return {key: _statement_use(total, seconds) for key, total in added.items()}
 
 
@@ -139,12 +144,17 @@ def table_rows(
     stages: Sequence[str], trials: Sequence[TrialRecord], snapshots: SnapshotsByTrial
 ) -> tuple[TableRow, ...]:
     """What became of each table, the largest first; see `statement_rows`."""
-    uses = [_table_uses(_ends("tables", one, trials, snapshots)) for one in stages]
+    counted = [one for one in trials if DATABASES not in began_anew(snapshots.get(one.number, ()))]
+    uses = [_table_uses(_ends("tables", one, counted, snapshots)) for one in stages]
     names = dict.fromkeys(name for of_stage in uses for name in of_stage)
     rows = [TableRow(name, tuple(of_stage.get(name) for of_stage in uses)) for name in names]
     return tuple(
         sorted(rows, key=lambda one: -max(use.bytes for use in one.stages if use is not None))
     )
+
+
+_COUNTED = ("inserted", "updated", "hot_updated", "deleted", "vacuums", "analyzes",
+            "seq_rows_read")  # fmt: skip
 
 
 def _table_uses(windows: Sequence[_Ends]) -> dict[str, TableUse]:
@@ -153,7 +163,7 @@ def _table_uses(windows: Sequence[_Ends]) -> dict[str, TableUse]:
         before = {str(row["relation"]): row for row in window.begin}
         for row in window.end:
             grown = _grown(before.get(str(row["relation"])), row)
-            if all(grown[name] >= 0 for name in ("inserted", "updated", "deleted")):
+            if all(grown[name] >= 0 for name in _COUNTED):
                 use = _table_use(row, grown, window.seconds)
                 found.setdefault(str(row["relation"]), []).append(use)
     return {name: _mean(uses) for name, uses in found.items()}

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-_ROUNDED = 1e-9  # of a value: what sums of fractions lose when they are added in another order
+ROUNDED = 1e-9  # of a value: what sums of fractions lose when they are added in another order
 
 
 def fell(values: npt.NDArray[np.float64]) -> bool:
     """Whether a counter was ever smaller than at the sample before."""
-    return bool((np.diff(values) < -_ROUNDED * np.abs(values[:-1])).any())
+    return bool((np.diff(values) < -ROUNDED * np.abs(values[:-1])).any())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TypeVar
 
 from pgdyno.drive.result import Driven
+from pgdyno.model.resets import began_anew, counted_on
 from pgdyno.model.run import (
     Missing,
     SamplerCost,
@@ -17,6 +18,7 @@ from pgdyno.model.run import (
     TelemetryReport,
 )
 from pgdyno.model.server_result import of_server
+from pgdyno.model.statement_counts import statement_growth
 from pgdyno.model.wording import listed, plural
 from pgdyno.sample.recorder import delta, fell_within
 
@@ -40,43 +42,106 @@ class Sampled:
         of_servers = (named_by(server, series) for server, series in self.servers.items())
         return (*self.series, *chain.from_iterable(of_servers))
 
+    def snapshots_of(self, server: str | None = None) -> list[SnapshotRows]:
+        """Those of one of several servers by their own names; None: those that have no server."""
+        if server is None:
+            return list(self.snapshots)
+        begin = of_server(server, "")
+        return [
+            replace(one, name=one.name.removeprefix(begin))
+            for one in self.snapshots
+            if one.name.startswith(begin)
+        ]
+
+    def anew(self, server: str | None = None) -> frozenset[str]:
+        """Views of a server that were reset in the window, as far as it tells."""
+        return began_anew(self.snapshots_of(server))
+
 
 def named_by(server: str, own: Sequence[_Named]) -> list[_Named]:
     """What was recorded of one of several servers, with its name before their own."""
     return [replace(one, name=of_server(server, one.name)) for one in own]
 
 
-def growth(series: Sequence[Series], driven: Driven) -> dict[str, float]:
-    """Growth of the counters over the window, of those whose samples cover it."""
+def growth(
+    series: Sequence[Series], driven: Driven, anew: Collection[str] = ()
+) -> dict[str, float]:
+    """Growth of the counters over the window, of those whose samples cover it.
+
+    Args:
+        series: Of one server, or of this host.
+        driven: Has the window.
+        anew: Views of the server that were reset in it.
+    """
     return {
         s.name: value
         for s in series
-        if s.kind == "counter" and (value := delta(s, driven.window_ns)) is not None
+        if s.kind == "counter"
+        and counted_on(s.name, anew)
+        and (value := delta(s, driven.window_ns)) is not None
     }
 
 
 def growth_of_all(sampled: Sampled, driven: Driven) -> dict[str, float]:
     """The same of a trial: of several servers, what they have together, where all have it."""
-    each = [growth(series, driven) for series in sampled.servers.values()]
+    each = [
+        growth(series, driven, sampled.anew(server)) for server, series in sampled.servers.items()
+    ]
     names = [name for name in each[0] if all(name in one for one in each)] if each else []
     together = {name: sum(one[name] for one in each) for name in names}
-    return growth(sampled.series, driven) | together
+    return growth(sampled.series, driven, sampled.anew()) | together
 
 
 def notes_of(sampled: Sampled, driven: Driven) -> tuple[str, ...]:
     """What of the sampling went wrong: samplers that stopped, counters that began anew."""
     costs = sampled.telemetry.samplers if sampled.telemetry else ()
     stopped = [f"sampler {one.name} stopped: {one.failure}" for one in costs if one.failure]
+    return (*stopped, *_fallen(sampled, driven), *_outgrown(sampled), *_statements(sampled))
+
+
+def _fallen(sampled: Sampled, driven: Driven) -> Iterator[str]:
     fallen = [
         one.name
         for one in sampled.stored
         if one.kind == "counter" and fell_within(one, driven.window_ns)
     ]
-    if not fallen:
-        return tuple(stopped)
-    more = [f"{len(fallen) - _SHOWN} more"] if len(fallen) > _SHOWN else []
-    return (
-        *stopped,
-        f"{plural(len(fallen), 'counter')} began anew in the window, as after a reset of"
-        f" statistics, with unknown growth: {listed([*fallen[:_SHOWN], *more])}",
-    )
+    if fallen:
+        more = [f"{len(fallen) - _SHOWN} more"] if len(fallen) > _SHOWN else []
+        yield (
+            f"{plural(len(fallen), 'counter')} began anew in the window, as after a reset of"
+            f" statistics, with unknown growth: {listed([*fallen[:_SHOWN], *more])}"
+        )
+
+
+def _outgrown(sampled: Sampled) -> Iterator[str]:
+    for server in (None, *sampled.servers):
+        if anew := sorted(sampled.anew(server)):
+            yield (
+                f"statistics were reset in the window, so that what they grew by is not known:"
+                f" {_on(server, listed(anew))}"
+            )
+
+
+def _statements(sampled: Sampled) -> Iterator[str]:
+    for server in (None, *sampled.servers):
+        found = statement_growth(sampled.snapshots_of(server))
+        if found is None:
+            continue
+        if found.unknown:
+            entries = plural(found.unknown, "entry", "entries", thousands=True)
+            yield _on(
+                server,
+                f"{entries} of pg_stat_statements began anew in the window, or had not been read"
+                " before it, with unknown growth",
+            )
+        if found.evictions:
+            yield _on(
+                server,
+                f"pg_stat_statements threw out seldom called statements"
+                f" {plural(found.evictions, 'time', thousands=True)} in the window: what those"
+                " counted is lost; raise pg_stat_statements.max to keep them",
+            )
+
+
+def _on(server: str | None, text: str) -> str:
+    return text if server is None else of_server(server, text)

@@ -80,7 +80,7 @@ def server_results(
             one.name,
             one.server,
             held_text(workload, number),
-            growth(sampled.servers[one.name], driven),
+            growth(sampled.servers[one.name], driven, sampled.anew(one.name)),
             {own.name: own.value for own in one.settings if own.origin == OriginKind.SERVER},
         )
         for number, one in enumerate(ready.each)

@@ -10,6 +10,7 @@ import pytest
 from pgdyno.analysis.snapshots import analyze_marks, plan_facts, statement_rows, table_rows
 from pgdyno.model.event_detail import EventDetail
 from pgdyno.model.run import Cell, Event, SnapshotRows, TrialRecord, TrialState
+from pgdyno.model.statement_counts import MOST, statement_growth
 from tests.data.miniature import a_result
 
 NS = 1_000_000_000
@@ -72,6 +73,64 @@ def test_what_was_reset_or_read_at_one_end_alone_is_not_counted() -> None:
     assert statement_rows(["one"], TRIALS, {1: reset, 2: reset[:1]}) == ()
     emptied = read("tables", [{**TABLE, "updated": 9}], [TABLE])
     assert table_rows(["one"], TRIALS, {1: emptied}) == ()
+
+
+def counts(reset: float, evictions: int = 0) -> dict[str, Cell]:
+    return {"read_unix_s": 100.0, "reset_unix_s": reset, "evictions": evictions}
+
+
+GONE_ON = [counts(5.0)] * 2
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "known", "calls"),
+    [
+        ({"since_unix_s": 7.0}, {"since_unix_s": 7.0}, GONE_ON, 200),
+        ({"since_unix_s": 7.0}, {"since_unix_s": 101.0}, GONE_ON, None),
+        # Of another user, since its own begin: those of one statement are entries of their own.
+        ({"entry": "10"}, {"entry": "11", "since_unix_s": 101.0}, GONE_ON, 300),
+        # It was there, and was not among the statements that were read.
+        ({"entry": "10"}, {"entry": "11", "since_unix_s": 99.0}, GONE_ON, None),
+        ({}, {}, [counts(5.0), counts(101.0)], None),
+        ({}, {}, GONE_ON, 200),
+        ({"wal_bytes": 80}, {"wal_bytes": 70}, GONE_ON, None),
+        ({"since_unix_s": None}, {"since_unix_s": None}, [], 200),  # before 14
+    ],
+    ids=["counts on", "reset", "new", "not read before", "all reset", "none reset", "fell", "12"],
+)
+def test_what_outgrew_its_reset_is_not_counted(
+    then: dict[str, Cell], now: dict[str, Cell], known: list[dict[str, Cell]], calls: int | None
+) -> None:
+    looks = read("statements", [statement(100, 9.0, **then)], [statement(300, 13.0, **now)])
+    if known:
+        looks += read("statement counts", known[:1], known[1:])
+    rows = statement_rows(["one"], TRIALS, {1: looks})
+
+    found = [use.calls_per_s * SECONDS for row in rows for use in row.stages if use is not None]
+    assert found == ([] if calls is None else [pytest.approx(calls)])
+    growth = statement_growth(looks)
+    assert growth is not None
+    assert growth.unknown == (calls is None)
+
+
+def test_a_full_first_look_does_not_tell_what_was_there() -> None:
+    first = [statement(1, 9.0, queryid=str(number)) for number in range(MOST)]
+    looks = read("statements", first, [statement(300, 13.0, queryid="late")])
+    assert statement_rows(["one"], TRIALS, {1: looks}) == ()
+
+
+def test_tables_of_a_database_that_was_reset_have_no_known_growth() -> None:
+    after = {**TABLE, "inserted": 9}
+    looks = read("tables", [TABLE], [after])
+
+    def moments(at: float | None) -> list[dict[str, Cell]]:
+        of = {"pg_stat_database": at, "pg_stat_wal": 3.0}
+        return [{"view": view, "reset_unix_s": moment} for view, moment in of.items()]
+
+    kept = [*looks, *read("resets", moments(None), moments(None))]
+    assert len(table_rows(["one"], TRIALS, {1: kept})) == 1
+    reset = [*looks, *read("resets", moments(None), moments(101.0))]
+    assert table_rows(["one"], TRIALS, {1: reset}) == ()
 
 
 def test_tables_tell_what_became_of_them() -> None:

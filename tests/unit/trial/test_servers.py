@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, Literal, cast
 from unittest.mock import MagicMock
 
 import numpy as np
@@ -13,7 +13,7 @@ import pytest
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import CheckError, PgdynoError, TargetError
 from pgdyno.model.plan import Protocol
-from pgdyno.model.run import Series, TrialState
+from pgdyno.model.run import Series, SnapshotRows, TrialState
 from pgdyno.model.settings import Rung
 from pgdyno.model.system_errors import SystemFailure
 from pgdyno.model.workload import Tpcc, Workload
@@ -64,6 +64,47 @@ def test_counters_that_began_anew_are_noted_and_have_no_growth() -> None:
         " growth: wal.fpi, wal.records, wal.syncs and 1 more",
     )
     assert notes_of(Sampled((counter("wal.fpi", 1),)), cast(Any, Window)) == ()
+
+
+def moments(server: str, at: Literal["begin", "end"], **views: float | None) -> SnapshotRows:
+    rows = ({"view": f"pg_stat_{view}", "reset_unix_s": moment} for view, moment in views.items())
+    return SnapshotRows(f"{server}resets", at, 0, (), tuple(rows))
+
+
+@pytest.mark.parametrize("server", ["", "a:1"])
+def test_counters_of_a_view_that_was_reset_have_no_growth_though_none_fell(server: str) -> None:
+    own = tuple(counter(name, 7.0) for name in ("wal.bytes", "wal.fpi", "database.commits"))
+    named = f"{server}: " if server else ""
+    looks = (moments(named, "begin", wal=1.0, bgwriter=1.0, database=None),
+             moments(named, "end", wal=2.0, bgwriter=1.0, database=None))  # fmt: skip
+    crashed = (looks[0], moments(named, "end", wal=2.0, bgwriter=2.0, database=None))
+    several = {"servers": {server: own}} if server else {"series": own}
+
+    reset = Sampled(snapshots=looks, **cast(Any, several))
+    assert growth_of_all(reset, cast(Any, Window)) == {"wal.bytes": 7.0, "database.commits": 7.0}
+    assert notes_of(reset, cast(Any, Window)) == (
+        "statistics were reset in the window, so that what they grew by is not known:"
+        f" {named}pg_stat_wal",
+    )
+    after = Sampled(snapshots=crashed, **cast(Any, several))
+    assert growth_of_all(after, cast(Any, Window)) == {"wal.bytes": 7.0}
+
+
+def test_statements_that_began_anew_or_were_evicted_are_noted() -> None:
+    looks: list[SnapshotRows] = []
+    for at, ns, calls, evictions in (("begin", 0, 5, 2), ("end", 9, 4, 5)):
+        end = cast(Any, at)
+        entry = {"queryid": "1", "statement": "s", "kind": "k", "calls": calls}
+        counts = {"read_unix_s": 1.0, "reset_unix_s": 1.0, "evictions": evictions}
+        looks.append(SnapshotRows("statements", end, ns, (), (cast(Any, entry),)))
+        looks.append(SnapshotRows("statement counts", end, ns, (), (cast(Any, counts),)))
+
+    assert notes_of(Sampled(snapshots=looks), cast(Any, Window)) == (
+        "1 entry of pg_stat_statements began anew in the window, or had not been read before it,"
+        " with unknown growth",
+        "pg_stat_statements threw out seldom called statements 3 times in the window: what those"
+        " counted is lost; raise pg_stat_statements.max to keep them",
+    )
 
 
 def test_what_a_server_holds_is_told() -> None:

@@ -4,8 +4,11 @@ From the extension pg_stat_statements, where it is loaded: it is not by default,
 time of every statement. Statements of the workload are known by name and kind of transaction, by
 their text without constants; nested ones of its functions have names of their own, or none.
 
-The snapshot holds the statements of the driven databases that took most time so far, a thousand.
-Columns have the names of 18; what a version of the extension lacks is left out.
+The snapshot holds the statements of the driven databases that took most time so far, a thousand:
+of each database, user and level an entry of its own. Columns have the names of 18; what a version
+of the extension lacks is left out. `since_unix_s`: since when an entry counts, told since 17.
+Snapshot `statement counts`: when it was read, when all were last reset, and how often those that
+were called least were evicted to make room.
 
 Source: PostgreSQL, "pg_stat_statements".
 """
@@ -17,6 +20,7 @@ from typing import Any
 
 import psycopg
 
+from pgdyno.model.statement_counts import COUNTS, EVICTIONS, MOST, READ, RESET, SINCE, STATEMENTS
 from pgdyno.sample.lacking import major_of, not_before, not_granted, reads_all_statistics
 from pgdyno.sample.sampler import Column, Found, Label, Missing, Snapshot, Subject
 from pgdyno.sample.statement_names import Known, known_statements, without_constants
@@ -31,7 +35,6 @@ from pgdyno.sample.table_query import (
 
 EXTENSION = "pg_stat_statements"
 _UPDATE = f"ALTER EXTENSION {EXTENSION} UPDATE;"
-_MOST = 1000
 _TEXT_CHARS = 1000  # that are kept
 _READ_CHARS = 20_000  # that are read: a name is known by the whole text
 _KINDS = {
@@ -49,11 +52,18 @@ _TIMES = {
 _COLUMNS = """
 SELECT attname FROM pg_attribute
 WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped"""
+_SINCE = "stats_since"
+_WITH_INFO = "toplevel"  # came with the view that tells of resets and evictions
 _LATER = (  # what is missing where a column is not there, and the first major version with it
     ("WAL of statements", "wal_bytes", 13), ("planning of statements", "total_plan_time", 13),
+    ("resets and evictions of statements", _WITH_INFO, 14),
+    ("resets of single statements", _SINCE, 17),
 )  # fmt: skip
 _LOADED = f"SELECT FROM pg_settings WHERE name = '{EXTENSION}.max'"
-_LABELS = ("queryid", "statement", "kind", "query")
+_LABELS = ("queryid", "entry", "statement", "kind", "query")
+_COUNTS = (
+    Column(READ, "s", "gauge"), Column(RESET, "s", "gauge"), Column(EVICTIONS, "1"),
+)  # fmt: skip
 _NOBODY = Known("", "")
 
 
@@ -68,14 +78,30 @@ def query(schema: str, has: frozenset[str]) -> tuple[str, tuple[Column, ...]]:
     for name, theirs in _TIMES.items():
         if found := next((one for one in theirs if one in has), None):
             told[name] = ("s", f"sum({found})::float8 / 1000")
+    entry = "userid, dbid" + (f", {_WITH_INFO}" if _WITH_INFO in has else "")
+    # Statements that the role may not see share an entry of no name.
+    since = f"extract(epoch FROM max({_SINCE}))::float8" if _SINCE in has else "NULL::float8"
     columns = ", ".join(f"{text} AS {name}" for name, (_, text) in told.items())
     text = f"""
-        SELECT coalesce(queryid::text, '') AS queryid,
-               coalesce(max(left(query, {_READ_CHARS})), '') AS query, {columns}
+        SELECT coalesce(queryid::text, '') AS queryid, concat_ws('.', {entry}) AS entry,
+               coalesce(max(left(query, {_READ_CHARS})), '') AS query,
+               {since} AS {SINCE}, {columns}
         FROM {schema}.{EXTENSION} WHERE dbid IN (
           SELECT oid FROM pg_database WHERE datname = ANY (%(databases)s))
-        GROUP BY queryid ORDER BY exec_s DESC LIMIT {_MOST}"""  # noqa: S608  quoted, ours
-    return text, tuple(Column(name, unit) for name, (unit, _) in told.items())
+        GROUP BY queryid, {entry} ORDER BY exec_s DESC LIMIT {MOST}"""  # noqa: S608  quoted, ours
+    counters = (Column(name, unit) for name, (unit, _) in told.items())
+    return text, (Column(SINCE, "s", "gauge"), *counters)
+
+
+def counts_query(schema: str, has: frozenset[str]) -> str:
+    """The statement that reads what is known of all entries together; see `query`."""
+    told = "NULL::float8", "NULL::float8", ""
+    if _WITH_INFO in has:
+        reset = "extract(epoch FROM stats_reset)::float8"
+        told = reset, "dealloc::float8", f" FROM {schema}.{EXTENSION}_info"
+    reset, evictions, source = told
+    read = "extract(epoch FROM clock_timestamp())::float8"
+    return f"SELECT {read} AS {READ}, {reset} AS {RESET}, {evictions} AS {EVICTIONS}{source}"
 
 
 def missing(has: frozenset[str], major: int) -> list[Missing]:
@@ -122,12 +148,13 @@ def sampler(subject: Subject) -> Found:
         return without_extension(session, "statements", EXTENSION)
     view = session.execute(_COLUMNS, (f"{schema}.{EXTENSION}",)).fetchall()
     has = frozenset(name for (name,) in view)
-    text, columns = query(schema, has)
+    (text, columns), counts = query(schema, has), counts_query(schema, has)
     databases = {"databases": list(subject.databases)}
     statements = known_statements(subject.described) if subject.described else {}
     found: list[Snapshot | Missing] = [
+        Snapshot(COUNTS, _COUNTS, lambda: rows_of(session, counts)),
         Snapshot(
-            "statements",
+            STATEMENTS,
             (*map(Label, _LABELS), *columns),
             lambda: named(rows_of(session, text, databases), statements),
         ),

@@ -1,0 +1,64 @@
+"""Which views of a server's statistics began anew within a window, by when they last did.
+
+A counter that was reset is seen to fall only where it has not outgrown meanwhile what it was. The
+server keeps the moment of each view's last reset: snapshot `resets` has it at both ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from pgdyno.model.run import Cell, SnapshotRows
+
+RESETS = "resets"
+"""The snapshot: a row for each view, with when it was last reset, in seconds since the epoch."""
+VIEW, MOMENT = "view", "reset_unix_s"
+
+DATABASES = "pg_stat_database"
+"""The driven databases; who resets one table or index resets the moment of its database."""
+_VIEWS = {  # by how the names of their counters begin; views as 17 calls them
+    "database.": DATABASES,
+    "checkpoints.": "pg_stat_checkpointer",
+    "bgwriter.": "pg_stat_bgwriter",
+    "backend.": "pg_stat_bgwriter",
+    "io.": "pg_stat_io",
+    "pg_stat_io.": "pg_stat_io",
+    "slru.": "pg_stat_slru",
+    "wal.": "pg_stat_wal",
+}
+_NO_STATISTIC = "wal.bytes"  # a place in the WAL, which nothing resets
+
+
+def began_anew(snapshots: Iterable[SnapshotRows]) -> frozenset[str]:
+    """Views that were reset between the two looks; none where one look is lacking.
+
+    Args:
+        snapshots: Of a window, of one server.
+    """
+    looks = {one.at: _moments(one) for one in snapshots if one.name == RESETS}
+    if "begin" not in looks or "end" not in looks:
+        return frozenset()
+    begin, end = looks["begin"], looks["end"]
+    anew = {view for view, moment in end.items() if view in begin and begin[view] != moment}
+    shared = end.keys() - {DATABASES}
+    if shared and shared <= anew:
+        anew |= end.keys()  # a crash does that, and leaves databases no moment at all
+    return frozenset(anew)
+
+
+def _moments(snapshot: SnapshotRows) -> dict[str, Cell]:
+    return {str(row[VIEW]): row[MOMENT] for row in snapshot.rows}
+
+
+def counted_on(counter: str, anew: Collection[str]) -> bool:
+    """Whether a series counted on through a window, as far as resets of its view tell.
+
+    Args:
+        counter: Its name.
+        anew: Views that began anew.
+    """
+    if counter == _NO_STATISTIC:
+        return True
+    return (
+        next((view for begin, view in _VIEWS.items() if counter.startswith(begin)), "") not in anew
+    )
