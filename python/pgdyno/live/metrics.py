@@ -1,7 +1,8 @@
 """The metrics of a run: which there are, and their values at a moment.
 
-Counters grow while the worker lives, over all trials of it; histograms and ratios are of finished
-trials, as the report has them. Where something was not measured, there is no sample.
+Counters grow while the worker lives, over all trials of it. Histograms and events are of finished
+trials, those that were measured again included, so that they never fall; ratios are the report's.
+Where something was not measured, there is no sample.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from operator import lt
 
 from pgdyno.live.buckets import BOUNDS_NS, cumulative
 from pgdyno.live.run_progress import PHASES, STARTING, Moment
@@ -107,7 +109,7 @@ class Counted:
             return
         now, trial = moment.drive, (moment.number, moment.stage)
         before = self._last if self._trial == trial else None
-        if before is not None and now.elapsed_s < before.elapsed_s:
+        if before is not None and _began_anew(before, now):
             before = None  # the same trial, measured again
         self._trial, self._last = trial, now
         for kind, count in now.committed.items():
@@ -116,6 +118,13 @@ class Counted:
         for family, name in _COUNTS.items():
             since = getattr(before, name) if before else 0
             self.others[family][moment.stage] += getattr(now, name) - since
+
+
+def _began_anew(before: DriveProgress, now: DriveProgress) -> bool:
+    counts = (*now.committed.values(), *(getattr(now, name) for name in _COUNTS.values()))
+    then = (before.committed.get(kind, 0) for kind in now.committed)
+    were = (*then, *(getattr(before, name) for name in _COUNTS.values()))
+    return now.elapsed_s < before.elapsed_s or any(map(lt, counts, were))
 
 
 _COUNTS = {
@@ -216,7 +225,7 @@ def _of_devices(found: SoFar) -> Iterator[Sample]:
 def _of_events(found: SoFar) -> Iterator[Sample]:
     counts = Counter(
         (trial.stage, event.kind)
-        for trial in found.trials
+        for trial in found.ever
         if trial.result is not None
         for event in trial.result.events
     )

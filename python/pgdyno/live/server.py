@@ -13,14 +13,17 @@ from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
+from io import BufferedReader
 from socketserver import TCPServer
 from typing import Any
 
 from pgdyno.live.access_control import AccessControl, Refusal, Request, Welcome, refused_origin
 from pgdyno.live.address import Address, number
+from pgdyno.live.arriving import Arriving
 from pgdyno.live.latest_parts import LatestParts
 
 _REQUEST_S = 10.0  # for a request to arrive, and for a viewer to take what is sent
+_REQUEST_BYTES = 1 << 17  # a browser's cookies for this host included
 _HEARTBEAT_S = 5.0  # so often a stream without news says that it is there
 _CONNECTIONS_MAX = 48
 _RETRY_MS = 1000  # a viewer that lost the connection tries again after this
@@ -71,10 +74,14 @@ class Listening(ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
         """In a thread, if there is one left."""
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
+        if not self._free.acquire(blocking=False):
             self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:  # there is no thread that would give the place back
+            self._free.release()
+            raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
         """In the thread."""
@@ -99,10 +106,16 @@ class Handler(BaseHTTPRequestHandler):
     error_content_type = _TEXT
     error_message_format = "%(message)s\n"
 
+    def setup(self) -> None:
+        """As the library does; but all of a request has one deadline, not each of its bytes."""
+        super().setup()
+        self.rfile = BufferedReader(Arriving(self.connection, _REQUEST_S, _REQUEST_BYTES))
+
     def parse_request(self) -> bool:
         """As the library does; other methods than two do not exist."""
         if not super().parse_request():
             return False
+        self.connection.settimeout(_REQUEST_S)  # from now on for what is sent
         if self.command not in ("GET", "HEAD"):
             self._answer(
                 HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD exist\n", {"Allow": "GET, HEAD"}

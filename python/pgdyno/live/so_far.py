@@ -34,8 +34,14 @@ class SoFar:
 
     facts: Facts
     trials: tuple[TrialRecord, ...]  # of the plan, those not measured yet included
+    replaced: tuple[TrialRecord, ...]  # that another took the place of
     last: TrialRecord | None  # the last that ended with numbers
     telemetry: Telemetry | None  # of the last
+
+    @property
+    def ever(self) -> tuple[TrialRecord, ...]:
+        """All trials: what is counted of them never falls, whichever is measured again."""
+        return (*self.trials, *self.replaced)
 
 
 def look(path: Path) -> SoFar:
@@ -48,7 +54,8 @@ def look(path: Path) -> SoFar:
         facts, trials = analyse(run), run.trials()
         measured = [one for one in trials if one.result is not None]
         last = max(measured, key=lambda one: one.ended_ns or 0, default=None)
-        return SoFar(facts, tuple(trials), last, telemetry(last) if last else None)
+        seen = telemetry(last) if last else None
+        return SoFar(facts, tuple(trials), tuple(run.replaced()), last, seen)
 
 
 def parts(found: SoFar) -> JsonObject:

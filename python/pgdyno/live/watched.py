@@ -105,7 +105,7 @@ class Watched:
         try:
             found = look(path)
             shown = parts(found)
-            histograms = list(self._responses.samples(found.trials))
+            histograms = list(self._responses.samples(found.ever))
         except Exception as error:
             # Whatever it is: the page goes on with what it has, and says what is wrong.
             known = as_pgdyno_error(error) or PgdynoError(f"{type(error).__name__}: {error}")

@@ -80,10 +80,15 @@ def exposition(samples: Iterable[Sample]) -> str:
 def _line(one: Sample) -> str:
     pairs = [*zip(one.family.labels, one.labels, strict=True)]
     if one.le is not None:
-        pairs.append(("le", _number(one.le)))
+        pairs.append(("le", _bound(one.le)))
     labels = ",".join(f'{name}="{_escaped(value)}"' for name, value in pairs)
     name = sample_name(one.family, one.suffix)
     return f"{name}{{{labels}}} {_number(one.value)}" if labels else f"{name} {_number(one.value)}"
+
+
+def _bound(value: float) -> str:
+    """A bound as the label that it is: always a float, so that all who expose it write it alike."""
+    return _number(value) if isinf(value) else repr(float(value))
 
 
 def _number(value: float) -> str:

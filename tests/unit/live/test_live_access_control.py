@@ -90,6 +90,21 @@ def test_without_token_or_cookie_nothing_is_shown(target: str, given: str | None
     assert status(asked(target, *headers)) is HTTPStatus.FORBIDDEN
 
 
+@pytest.mark.parametrize(
+    "other", ['choice={"a":[1,2]}', "bad name=1", "=x", "theme@x=1", "alone", "path=/", "x=\xe9"]
+)
+def test_cookies_of_other_servers_of_this_host_shut_nobody_out(other: str) -> None:
+    for given in (f"{other}; {cookie()}", f"{cookie()}; {other}", f"{other};{cookie()} "):
+        assert asked(f"/{ACCESS.place}/", ("cookie", given)) == Admitted("")
+
+
+def test_the_same_cookie_twice_is_no_cookie() -> None:
+    name = cookie().partition("=")[0]
+    for other in (cookie(), f"{name}=x"):
+        given = ("cookie", f"{cookie()}; {other}")
+        assert status(asked(f"/{ACCESS.place}/", given)) is HTTPStatus.FORBIDDEN
+
+
 def test_a_cookie_opens_no_other_path() -> None:
     assert status(asked("/", ("cookie", cookie()))) is HTTPStatus.FORBIDDEN
     assert status(asked(f"/{ACCESS.place}", ("cookie", cookie()))) is HTTPStatus.FORBIDDEN

@@ -93,7 +93,7 @@ def samples(run: Path) -> Iterator[Sample]:
     yield from metrics.of_moment(moment)
     yield from metrics.of_counted(counted)
     yield from metrics.of_run(found, moment.stage)
-    yield from metrics.Responses(merged_quantiles, recorded).samples(found.trials)
+    yield from metrics.Responses(merged_quantiles, recorded).samples(found.ever)
     yield Sample(metrics.CPU, (), 0.5)
     yield Sample(metrics.VIEWERS, (), 2)
 
@@ -208,8 +208,31 @@ def test_counters_never_fall_over_trials_that_begin_at_zero() -> None:
     assert [hear(1, 1, 10), hear(1, 2, 30), hear(1, 2, 30)] == [10, 30, 30]
     assert hear(2, 1, 5) == 35
     assert hear(2, 0.5, 2) == 37, "the same trial, measured again"
+    assert hear(2, 0.7, 1) == 38, "once more, and heard of at a later second"
     assert hear(3, 1, 4, "initdb") == 4
-    assert counted.committed["tuned", "tpcb"] == 37
+    assert counted.committed["tuned", "tpcb"] == 38
+
+
+def test_what_was_counted_of_trials_stays_when_their_round_is_measured_again(
+    tmp_path: Path,
+) -> None:
+    path = write_miniature(tmp_path / "run.sqlite")
+
+    def counters() -> Read:
+        found = look(path)
+        told = [*metrics.of_run(found, None)]
+        told += metrics.Responses(merged_quantiles, recorded).samples(found.ever)
+        return {
+            key: value
+            for key, value in read(exposition(told)).items()
+            if key[0].endswith(("_total", "_count", "_sum", "_bucket"))
+        }
+
+    before = counters()
+    assert {name for name, _ in before} >= {"pgdyno_events_total", "pgdyno_response_seconds_count"}
+    with RunFile.append(path) as file:
+        file.begin_again([one.number for one in file.trials() if one.round == 1])
+    assert counters() == pytest.approx(before)
 
 
 @pytest.mark.parametrize("word", ENDS.values(), ids=ENDS)
@@ -219,6 +242,14 @@ def test_a_hostile_name_is_a_label_and_nothing_else(word: str) -> None:
     assert read(exposition([Sample(family, (word,), 1.5)])) == {
         ("pgdyno_x", (("stage", word),)): 1.5
     }
+
+
+def test_bounds_of_buckets_are_written_as_the_standard_writes_floats() -> None:
+    family = Family("pgdyno_y_seconds", "histogram", "seconds", "Times.", ())
+    bounds = {0.0001: 1, 0.025: 1, 1.0: 1, 10.0: 1, inf: 1}
+    text = exposition(histogram(family, (), bounds, 0.0))
+
+    assert re.findall(r'le="([^"]*)"} 1\n', text) == ["0.0001", "0.025", "1.0", "10.0", "+Inf"]
 
 
 def test_a_histogram_ends_at_infinity() -> None:
