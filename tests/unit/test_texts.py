@@ -1,7 +1,8 @@
 """What people read, as it stands in the sources: numbers of nouns, spelling, subjects.
 
 What lies in a string is judged, not what a run prints: each rule is of a class of texts, and a new
-text of the class is found before anybody has read it.
+text of the class is found before anybody has read it. The sources are parsed once for all rules,
+so these tests stay together.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("texts")
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python" / "pgdyno"
 
@@ -45,9 +49,26 @@ NO_SUBJECT = re.compile(
 )
 
 
-def sources() -> Iterator[tuple[str, ast.Module]]:
+@dataclass(slots=True)
+class Sources:
+    """What the rules need of all modules; their trees would fill the memory of a small machine."""
+
+    texts: list[tuple[str, int, str]] = field(default_factory=list)  # module, line
+    counted: list[str] = field(default_factory=list)
+    exponents: list[str] = field(default_factory=list)
+
+
+@cache
+def sources() -> Sources:
+    found = Sources()
     for path in sorted(PACKAGE.rglob("*.py")):
-        yield str(path.relative_to(PACKAGE)), ast.parse(path.read_text())
+        name, tree = str(path.relative_to(PACKAGE)), ast.parse(path.read_text())
+        found.texts += [(name, line, text) for line, text in texts(tree)]
+        found.counted += [f"{name}:{line}" for line in counted_by_hand(tree)]
+        if name != "model/units.py":
+            found.exponents += [f"{name}:{line}" for line in exponents(tree)]
+    assert found.texts
+    return found
 
 
 def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -103,7 +124,7 @@ def _is_no_number(value: ast.expr) -> bool:
 
 def test_counted_nouns_have_the_number_of_their_count() -> None:
     """`1 checkpoints completed` and alike: `model.wording.plural` knows better."""
-    found = [f"{name}:{line}" for name, tree in sources() for line in counted_by_hand(tree)]
+    found = sources().counted
     assert not found, "write {plural(count, 'noun')}:\n" + "\n".join(found)
 
 
@@ -126,10 +147,7 @@ def test_the_rule_of_counted_nouns_finds_them(source: str, is_found: bool) -> No
 def test_a_check_says_what_it_speaks_of() -> None:
     """`4.99956 s, 5 needed` reads like a failure, and says of nothing what it is."""
     found = [
-        f"{name}:{line}: {text}"
-        for name, tree in sources()
-        for line, text in texts(tree)
-        if NO_SUBJECT.search(text)
+        f"{name}:{line}: {text}" for name, line, text in sources().texts if NO_SUBJECT.search(text)
     ]
     assert not found, "\n".join(found)
 
@@ -137,19 +155,30 @@ def test_a_check_says_what_it_speaks_of() -> None:
 LEADING_DIGITS = re.compile(r"\.\dg$")
 
 
+def exponents(tree: ast.Module) -> Iterator[str]:
+    """Values of f-strings that are shown with leading digits, so perhaps with an exponent."""
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.FormattedValue)
+            and node.format_spec is not None
+            and LEADING_DIGITS.search(ast.unparse(node.format_spec).strip("f'\""))
+            and not _is_read_back(tree, node)
+        ):
+            yield f"{node.lineno}: {{{ast.unparse(node.value)}}}"
+
+
 def test_no_number_is_shown_with_an_exponent() -> None:
     """`3.45e+03 rows/s`: `model.units.digits_text` writes `3,450`."""
-    found = [
-        f"{name}:{node.lineno}: {{{ast.unparse(node.value)}}}"
-        for name, tree in sources()
-        if name != "model/units.py"
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FormattedValue)
-        and node.format_spec is not None
-        and LEADING_DIGITS.search(ast.unparse(node.format_spec).strip("f'\""))
-        and not _is_read_back(tree, node)
-    ]
+    found = sources().exponents
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("source", "is_found"),
+    [('f"{rate:.3g} rows/s"', True), ('f"{rate:.3f}"', False), ('float(f"{rate:.3g}")', False)],
+)
+def test_the_rule_of_exponents_finds_them(source: str, is_found: bool) -> None:
+    assert bool(list(exponents(ast.parse(source)))) is is_found
 
 
 def _is_read_back(tree: ast.Module, value: ast.FormattedValue) -> bool:
@@ -177,8 +206,7 @@ def test_words_are_spelt_as_in_britain() -> None:
     ]
     found += [
         f"{name}:{line}: {word}"
-        for name, tree in sources()
-        for line, text in texts(tree)
+        for name, line, text in sources().texts
         if " " in text
         for word in AMERICAN.findall(text)
     ]
@@ -200,10 +228,7 @@ def test_nothing_is_left_away_or_gone_on_with() -> None:
         if NO_ENGLISH.search(line)
     ]
     found += [
-        f"{name}:{line}: {text}"
-        for name, tree in sources()
-        for line, text in texts(tree)
-        if NO_ENGLISH.search(text)
+        f"{name}:{line}: {text}" for name, line, text in sources().texts if NO_ENGLISH.search(text)
     ]
     assert not found, "\n".join(found)
 

@@ -1,16 +1,22 @@
-"""The house rules that no linter knows: sizes, names, and who may call the Rust core."""
+"""The house rules that no linter knows: sizes, names, and who may call the Rust core.
+
+Files are read and parsed once for all rules, so these tests stay together.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.waiting import DEADLINE_S
 
+pytestmark = pytest.mark.xdist_group("tidy")
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python" / "pgdyno"
 FOLDERS = ("python", "tests", "benches", "crates", "docs", "plans", ".ci")
@@ -30,6 +36,43 @@ def files(*suffixes: str) -> Iterator[Path]:
             generated = "__snapshots__" in path.parts or "__pycache__" in path.parts
             if path.is_file() and path.suffix in suffixes and not generated:
                 yield path
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """What the rules need of a file in Python; its tree would fill a small machine's memory."""
+
+    path: Path
+    opens: bool  # with what it is
+    functions_lines: tuple[tuple[str, int], ...]
+    imports: tuple[str, ...]
+    short_waits: tuple[int, ...]  # their lines
+    goes_on_unmarked: tuple[str, ...]
+
+
+@cache
+def modules() -> tuple[Module, ...]:
+    """All of Python that people wrote."""
+    found = tuple(_module(path, path.read_text()) for path in files(".py"))
+    assert found
+    return found
+
+
+def _module(path: Path, text: str) -> Module:
+    tree = ast.parse(text)
+    of_tests = path.is_relative_to(ROOT / "tests")
+    return Module(
+        path,
+        opens=bool(ast.get_docstring(tree)),
+        functions_lines=tuple(
+            (node.name, (node.end_lineno or node.lineno) - node.lineno + 1)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        ),
+        imports=tuple(_imports(tree)),
+        short_waits=tuple(_short_waits(tree)) if of_tests else (),
+        goes_on_unmarked=tuple(_goes_on_unmarked(tree, text)) if of_tests else (),
+    )
 
 
 def test_files_are_short() -> None:
@@ -54,13 +97,12 @@ def test_lines_are_short() -> None:
 
 
 def test_functions_are_short() -> None:
-    long = []
-    for path in files(".py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                lines = (node.end_lineno or node.lineno) - node.lineno + 1
-                if lines > FUNCTION_LINES_MAX:
-                    long.append(f"{path.relative_to(ROOT)}:{node.name} {lines}")
+    long = [
+        f"{module.path.relative_to(ROOT)}:{name} {lines}"
+        for module in modules()
+        for name, lines in module.functions_lines
+        if lines > FUNCTION_LINES_MAX
+    ]
 
     assert long == []
 
@@ -73,22 +115,25 @@ def test_names_say_what_is_inside() -> None:
 
 def test_only_six_layers_call_the_core_and_only_where_its_version_is_asked_for() -> None:
     callers, importers = set(), set()
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            names = (
-                [alias.name for alias in node.names]
-                if isinstance(node, ast.Import)
-                else [f"{node.module}.{alias.name}" for alias in node.names]
-                if isinstance(node, ast.ImportFrom)
-                else []
-            )
-            if any(f"{name}.".startswith("pgdyno.core.") for name in names):
-                callers.add(path.relative_to(PACKAGE).parts[0])
-            if any(name.startswith("pgdyno._core") for name in names):
-                importers.add(path.relative_to(PACKAGE).as_posix())
+    for module in modules():
+        if not module.path.is_relative_to(PACKAGE):
+            continue
+        path = module.path.relative_to(PACKAGE)
+        if any(f"{name}.".startswith("pgdyno.core.") for name in module.imports):
+            callers.add(path.parts[0])
+        if any(name.startswith("pgdyno._core") for name in module.imports):
+            importers.add(path.as_posix())
 
     assert callers <= CORE_CALLERS
     assert importers == {"core.py"}
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def test_only_the_clock_reads_time_in_rust() -> None:
@@ -140,11 +185,7 @@ def test_the_readme_fits_on_a_screen_or_two() -> None:
 
 
 def test_every_module_opens_with_what_it_is() -> None:
-    silent = [
-        str(path.relative_to(ROOT))
-        for path in files(".py")
-        if not ast.get_docstring(ast.parse(path.read_text()))
-    ]
+    silent = [str(module.path.relative_to(ROOT)) for module in modules() if not module.opens]
     silent += [
         str(path.relative_to(ROOT))
         for path in files(".rs")
@@ -159,19 +200,26 @@ GOES_ON = re.compile(r'pgdyno\.resume\(|pgdyno\(\s*"resume"|"-m", "pgdyno", "res
 
 def test_who_goes_on_with_a_run_needs_the_machine_as_it_was() -> None:
     """Other sessions' tests of the host change it meanwhile; then going on is refused, rightly."""
-    unmarked = []
-    for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        tree = ast.parse(text := path.read_text())
-        # Who changes the machine has it alone as well.
-        marks = [ast.unparse(one) for one in tree.body if _sets_marks(one)]
-        whole = any("same_machine" in one or "xdist_group('machine')" in one for one in marks)
-        for one in tree.body:
-            if not isinstance(one, ast.FunctionDef) or not one.name.startswith("test_"):
-                continue
-            own = any("same_machine" in ast.unparse(mark) for mark in one.decorator_list)
-            if GOES_ON.search(ast.get_source_segment(text, one) or "") and not (whole or own):
-                unmarked.append(f"{path.name}: {one.name}")
+    unmarked = [
+        f"{module.path.name}: {name}" for module in modules() for name in module.goes_on_unmarked
+    ]
     assert unmarked == []
+
+
+def _goes_on_unmarked(tree: ast.Module, text: str) -> Iterator[str]:
+    """Tests that go on with a run, and are not marked so."""
+    if not GOES_ON.search(text):
+        return
+    # Who changes the machine has it alone as well.
+    marks = [ast.unparse(one) for one in tree.body if _sets_marks(one)]
+    if any("same_machine" in one or "xdist_group('machine')" in one for one in marks):
+        return
+    for one in tree.body:
+        if not isinstance(one, ast.FunctionDef) or not one.name.startswith("test_"):
+            continue
+        own = any("same_machine" in ast.unparse(mark) for mark in one.decorator_list)
+        if not own and GOES_ON.search(ast.get_source_segment(text, one) or ""):
+            yield one.name
 
 
 def _sets_marks(statement: ast.stmt) -> bool:
@@ -181,12 +229,17 @@ def _sets_marks(statement: ast.stmt) -> bool:
 def test_a_test_waits_for_as_long_as_a_busy_machine_takes() -> None:
     """Only a defect may reach a deadline; one of a test's own is reached by a load of ten."""
     short = [
-        f"{path.relative_to(ROOT)}:{one.lineno}"
-        for path in sorted((ROOT / "tests").rglob("*.py"))
-        for one in _patience(ast.parse(path.read_text()))
-        if isinstance(one.value, int | float) and 1 <= one.value < DEADLINE_S
+        f"{module.path.relative_to(ROOT)}:{line}"
+        for module in modules()
+        for line in module.short_waits
     ]
     assert short == []
+
+
+def _short_waits(tree: ast.Module) -> Iterator[int]:
+    for one in _patience(tree):
+        if isinstance(one.value, int | float) and 1 <= one.value < DEADLINE_S:
+            yield one.lineno
 
 
 def _patience(tree: ast.Module) -> Iterator[ast.Constant]:
