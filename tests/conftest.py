@@ -7,7 +7,6 @@ module stay together, as do those that change the machine itself (`xdist_group("
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -22,6 +21,7 @@ from hypothesis import HealthCheck, settings
 from tests import children
 from tests.leftovers import PREFIX, SESSION, leftovers, machine
 from tests.tally import take_tallies
+from tests.turns import turn
 
 # Examples of Hypothesis are not timed, since a busy machine is no defect.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -114,13 +114,8 @@ def _alone_on_the_machine(request: pytest.FixtureRequest) -> Iterator[None]:
     if not changes and request.node.get_closest_marker("same_machine") is None:
         yield
         return
-    # A lock on a folder that every session sees: no file is made where others could put a link.
-    lock = os.open("/sys", os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX if changes else fcntl.LOCK_SH)
+    with turn(alone=changes):
         yield
-    finally:
-        os.close(lock)
 
 
 def _kind(item: pytest.Item) -> str:
