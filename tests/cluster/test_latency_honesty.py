@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +26,7 @@ from pgdyno.model.run import KindResult
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Arrivals, Tpcc, Workload
 from pgdyno.stats.window_end import stuck_reason, window_end
-from tests.cluster.conftest import Opener, loaded
+from tests.cluster.conftest import loaded, opened
 from tests.cluster.standstill import standstill
 
 pytestmark = pytest.mark.cluster
@@ -77,12 +78,12 @@ class StallAtEnd:
         self.before_s = left_s
 
 
-@pytest.fixture
-def connection(open_own: Opener) -> Iterator[Connection]:
-    target = open_own("embedded-18")
-    target.restore(loaded(target).ident)
-    yield target.apply(()).connection
-    target.stop()
+@pytest.fixture(scope="module")
+def connection(session_home: Path) -> Iterator[Connection]:
+    """To a server that is only read from: every stall finds the same."""
+    with opened("embedded-18", session_home) as target:
+        target.restore(loaded(target).ident)
+        yield target.apply(()).connection
 
 
 def driven(
