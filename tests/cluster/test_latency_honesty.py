@@ -32,6 +32,7 @@ from tests.cluster.standstill import standstill
 pytestmark = pytest.mark.cluster
 RATE = 200.0
 STALL_S = 2.0
+WARMUP_S = 0.5
 WINDOW_S = 6.0
 CONNECTIONS = 4
 SHARES = [0.999, 0.99, 0.95, 0.9, 0.8]
@@ -97,7 +98,7 @@ def driven(
         arrivals=Arrivals("open", RATE), tpcc=Tpcc(2, mix=READING),
     )  # fmt: skip
     protocol = Protocol(
-        rounds=1, warmup_s=0.5, window_s=window_s, drain_s=drain_s, prewarm=False, margin=0.05,
+        rounds=1, warmup_s=WARMUP_S, window_s=window_s, drain_s=drain_s, prewarm=False, margin=0.05,
         confidence=0.95, lowest_rung=Rung.D0,
     )  # fmt: skip
     return drive(connection, workload, protocol, None, stall)
@@ -123,7 +124,9 @@ def answered(result: Driven, stall: Stall) -> KindResult:
     counts = kind.window
     assert counts.due == counts.succeeded + counts.failed + counts.skipped + counts.unfinished
     assert (counts.failed, counts.skipped) == (0, 0)
-    assert counts.due == pytest.approx(RATE * WINDOW_S, abs=RATE / 10)  # nothing was held back
+    # Nothing was held back; on a busy machine some of the warm-up's wait when the window begins.
+    assert kind.run.due == pytest.approx(RATE * (WARMUP_S + WINDOW_S), abs=RATE / 10)
+    assert RATE * WINDOW_S - RATE / 10 <= counts.due <= kind.run.due
     ended = _core.histogram_count(kind.response)
     for share, ns in zip(SHARES, _core.quantiles(kind.response, SHARES), strict=True):
         exact_s = stall.lasted_s - (1 - share) * ended / RATE
