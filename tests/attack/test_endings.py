@@ -41,7 +41,11 @@ def raising(
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("words", [("knobs",), ("--help",), ("lint", "/proc/cmdline")])
+@pytest.mark.parametrize(
+    "words",
+    [("knobs",), *(pytest.param(one, marks=pytest.mark.wide)
+                   for one in (("--help",), ("lint", "/proc/cmdline")))],
+)  # fmt: skip
 def test_output_to_a_full_device_is_an_error(words: tuple[str, ...]) -> None:
     done = pgdyno(*words, out="/dev/full")
 

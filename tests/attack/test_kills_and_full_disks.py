@@ -106,9 +106,13 @@ def case(monkeypatch: pytest.MonkeyPatch) -> Iterator[Case]:
 
 
 PHASES = ("unpack", "configure", "compile", "install", "start", "record")
+OF_EVERY_DAY = ("compile", "record")
 
 
-@pytest.mark.parametrize("last", PHASES)
+@pytest.mark.parametrize(
+    "last",
+    [pytest.param(one, marks=() if one in OF_EVERY_DAY else pytest.mark.wide) for one in PHASES],
+)
 def test_a_build_killed_in_any_phase_is_never_used(
     case: Case, last: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,7 +175,10 @@ def with_room(place: Path, room_bytes: int, size_mib: int = 64) -> Iterator[Path
         survived("disks without room")
 
 
-@pytest.mark.parametrize("room", [0, 8 * KIB, 20 * KIB, 40 * KIB, 80 * KIB])
+@pytest.mark.parametrize(
+    "room",
+    [20 * KIB, *(pytest.param(one * KIB, marks=pytest.mark.wide) for one in (0, 8, 40, 80))],
+)
 def test_a_build_without_room_is_none(
     case: Case, tmp_path: Path, room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,10 +69,10 @@ def content(path: str) -> bytes:
     ("name", "script", "fact"),
     [
         ("wipefs", "echo cannot open >&2; exit 1", "wipefs ended with code 1: cannot open"),
-        ("lsblk", "exit 32", "lsblk ended with code 32"),
         *(
             pytest.param(*one, marks=pytest.mark.wide)
             for one in [
+                ("lsblk", "exit 32", "lsblk ended with code 32"),
                 ("wipefs", "echo '{}'", "wipefs ended with 'signatures'"),
                 ("wipefs", "echo nonsense", "holds cannot be found out: wipefs ended with"),
                 ("wipefs", "echo no permission >&2", "holds cannot be found out"),

@@ -51,7 +51,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Connection]:
         yield connection.to("shop")
 
 
-@pytest.mark.parametrize("where", ["name", "comment"])
+@pytest.mark.parametrize("where", ["name", pytest.param("comment", marks=pytest.mark.wide)])
 def test_what_strangers_wrote_in_no_encoding_is_not_read(where: str) -> None:
     """A session of a database in SQL_ASCII names others as it likes, in bytes that are no UTF-8."""
     with cluster_apart("embedded-18", "socket") as cluster:
@@ -97,6 +97,7 @@ def survives(server: Connection, step: int, when: str) -> None:
     survived("kills of a plan on a running server at a statement")
 
 
+@pytest.mark.wide
 def test_a_run_killed_at_some_statements_harms_nobody(server: Connection) -> None:
     sent = statements(conninfo_of(server))
     creations = [at for at, text in enumerate(sent, 1) if text.startswith("CREATE DATABASE")]
@@ -150,7 +151,9 @@ def without_counts(facts: ServerFacts) -> ServerFacts:
     return replace(facts, about={}, role=replace(facts.role, sessions_left=None))
 
 
-@pytest.mark.parametrize("name", [OWNER, TRIAL, FIXTURE])
+@pytest.mark.parametrize(
+    "name", [OWNER, *(pytest.param(one, marks=pytest.mark.wide) for one in (TRIAL, FIXTURE))]
+)
 def test_a_stranger_of_that_name_is_never_dropped(server: Connection, name: str) -> None:
     run(server, f"DROP DATABASE IF EXISTS {FIXTURE}")
     run(server, f"CREATE DATABASE {name}")

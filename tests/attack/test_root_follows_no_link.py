@@ -138,6 +138,7 @@ def test_links_in_the_way_of_a_trial(ground: Ground, stride: int) -> None:
 @pytest.mark.parametrize(
     "stride", [pytest.param(1, marks=pytest.mark.long, id="all"), pytest.param(97, id="some")]
 )
+@pytest.mark.wide
 def test_links_in_the_way_of_a_fixture(ground: Ground, stride: int) -> None:
     def anew() -> None:
         remove_folder(ground.home / "fixtures" / IDENT)

@@ -9,9 +9,10 @@ import random
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,6 +118,12 @@ BESIDE = (
 )
 
 
+def few(cases: Iterable[str], *every_day: str) -> list[Any]:
+    """All cases: some of them every day, the others widely."""
+    assert set(every_day) <= set(cases)
+    return [pytest.param(one, marks=() if one in every_day else pytest.mark.wide) for one in cases]
+
+
 @pytest.fixture(scope="module", params=VERSIONS)
 def server(request: pytest.FixtureRequest) -> Iterator[Connection]:
     with cluster_apart(request.param, "socket") as cluster:
@@ -156,14 +163,19 @@ def refused(connection: Connection, intent: Intent | None, spec: Workload = TPCB
     assert database_facts(connection) == before, (intent, caught.value.fact)
 
 
-@pytest.mark.parametrize("what", IN_THE_WAY)
+@pytest.mark.parametrize(
+    "what", few(IN_THE_WAY, "a table", "a view", "an index", "a record that names it")
+)
 def test_what_is_in_the_way_of_a_load_stays(empty: Connection, what: str) -> None:
     run(empty, IN_THE_WAY[what])
     for intent in INTENTS:
         refused(empty, intent)
 
 
-@pytest.mark.parametrize("what", UPON_OURS)
+@pytest.mark.parametrize(
+    "what",
+    few(UPON_OURS, "a column", "a trigger", "a replaced table", "a table that others own"),
+)
 def test_what_others_put_upon_our_tables_stays(copy: Connection, what: str) -> None:
     run(copy, UPON_OURS[what].format(role=f"owner_{run(copy, 'SHOW server_version_num')[0][0]}"))
     refused(copy, "drop_ours")
@@ -172,7 +184,7 @@ def test_what_others_put_upon_our_tables_stays(copy: Connection, what: str) -> N
         run(copy, "ALTER TABLE pgbench_history OWNER TO CURRENT_USER")
 
 
-@pytest.mark.parametrize("what", LEANING)
+@pytest.mark.parametrize("what", few(LEANING, "a view", "a foreign key"))
 def test_what_leans_on_our_tables_stays(copy: Connection, what: str) -> None:
     run(copy, LEANING[what])
     before = database_facts(copy)
@@ -215,6 +227,7 @@ def test_indexes_that_were_built_again_are_still_the_loads(copy: Connection) -> 
                      " WHERE relname ~ '^pgbench'") == before  # fmt: skip
 
 
+@pytest.mark.wide
 def test_an_index_without_a_constraint_is_known_again_by_its_definition(empty: Connection) -> None:
     load(empty, TPCC, ONE)
     of_names = (
@@ -256,7 +269,7 @@ def called(connection: Connection) -> Driven:
     return drive(connection, workload, protocol, None)
 
 
-@pytest.mark.parametrize("what", THEIRS)
+@pytest.mark.parametrize("what", few(THEIRS, "of the signature", "a forged record"))
 def test_a_function_of_somebody_elses_is_not_replaced(copy: Connection, what: str) -> None:
     run(copy, THEIRS[what])
     before = database_facts(copy)

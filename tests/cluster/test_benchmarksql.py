@@ -30,7 +30,7 @@ from tests.cluster.conftest import cluster_apart
 from tests.data.workloads import tpcc
 from tests.reachable import reachable_folder
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.wide]
 CHECKS = tomllib.loads((Path(__file__).parents[1] / "data/benchmarksql_checks.toml").read_text())
 PROTOCOL = Protocol(1, 0.5, 2.0, 10.0, False, 0.02, 0.95, Rung.D0)
 SPEC = tpcc(seed=5, schema="bmsql")
@@ -119,7 +119,6 @@ def one(connection: Connection, sql: str) -> Any:
         return session.execute(sql.encode()).fetchone()
 
 
-@pytest.mark.wide
 def test_both_rules_run_without_an_error_and_keep_all_conditions(
     loaded: Connection, ran: list[Driven]
 ) -> None:
@@ -152,7 +151,6 @@ def test_histories_are_numbered_on(loaded: Connection, ran: list[Driven]) -> Non
     assert row == (30_000 + payments, 30_000 + payments, 1)
 
 
-@pytest.mark.wide
 def test_files_hold_the_same_rows_as_a_load(
     server: Connection, files: Path, digests: dict[str, Any]
 ) -> None:

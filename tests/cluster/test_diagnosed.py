@@ -65,12 +65,25 @@ def plan(folder: Path, stages: dict[str, dict[str, Any]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_planted_limits_are_named_first_and_a_paced_load_has_none(
+def diagnosed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *names: str
+) -> tuple[Path, dict[str, StageDiagnosis]]:
+    """A run of these stages, and what limited each."""
+    monkeypatch.chdir(folder)
+    planned = pgdyno.load_plan(plan(folder, {name: STAGES[name] for name in names}))
+    run = pgdyno.run(planned, out=folder / "run.sqlite")
+    found = {one.stage: one for one in pgdyno.diagnose(run.path).stages}
+    assert found.keys() == set(names)
+    for stage in found.values():
+        adds_up(stage)
+    return run.path, found
+
+
+def test_a_row_that_is_held_is_named_first_and_what_can_be_tried_against_it(
     folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(folder)
-    run = pgdyno.run(pgdyno.load_plan(plan(folder, STAGES)), out=folder / "run.sqlite")
-    found = {one.stage: one for one in pgdyno.diagnose(run.path).stages}
+    """What is proposed is a plan that could be run."""
+    path, found = diagnosed(folder, monkeypatch, "row")
 
     row = found["row"]
     assert row.limits == ("row_locks",), row.sentence
@@ -78,34 +91,36 @@ def test_planted_limits_are_named_first_and_a_paced_load_has_none(
     held_by = row.window.answer("row_locks").held_by
     assert held_by is not None
     assert "the client, nothing asked" in held_by, "it sleeps while it holds the row"
+
+    proposed = pgdyno.propose(path, "row", lowest_rung="D2", client=True)
+    first = proposed.facts.tries[0]
+    assert (first.move, first.predicted.limit) == ("async-commit", "row_locks"), proposed.text()
+    before, tried = proposed.plan().stages
+    assert before.workload == tried.workload
+    assert {one.name: one.value for one in tried.settings}["synchronous_commit"] == "off"
+    assert tried.expects == first.predicted
+    refused = {one.move: one.why for one in proposed.facts.not_tried}
+    assert "face" in refused["procedure"], "a script is sent as it is"
+
+    proposed = pgdyno.propose(path, "row")
+    assert {one.rung for one in proposed.facts.tries} <= {Rung.D0}
+    assert {one.move for one in proposed.facts.not_tried} >= {"async-commit", "procedure"}
+
+
+@pytest.mark.wide
+def test_a_client_that_computes_is_named_and_on_paced_load_nothing_is_proposed(
+    folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, found = diagnosed(folder, monkeypatch, "client", "paced")
+
     assert found["client"].limits == ("client",), found["client"].sentence
     paced = found["paced"]
     assert (paced.outcome, paced.limits) == ("paced", ()), paced.sentence
     assert paced.sentence.startswith("Nothing is the limit, the load is paced")
-    for stage in found.values():
-        adds_up(stage)
-    proposed_for_each(run.path)
-
-
-def proposed_for_each(path: Path) -> None:
-    """What can be tried on what was planted, as a plan that could be run; nothing on paced load."""
-    found = pgdyno.propose(path, "row", lowest_rung="D2", client=True)
-    first = found.facts.tries[0]
-    assert (first.move, first.predicted.limit) == ("async-commit", "row_locks"), found.text()
-    before, tried = found.plan().stages
-    assert before.workload == tried.workload
-    assert {one.name: one.value for one in tried.settings}["synchronous_commit"] == "off"
-    assert tried.expects == first.predicted
-    refused = {one.move: one.why for one in found.facts.not_tried}
-    assert "face" in refused["procedure"], "a script is sent as it is"
-
-    found = pgdyno.propose(path, "row")
-    assert {one.rung for one in found.facts.tries} <= {Rung.D0}
-    assert {one.move for one in found.facts.not_tried} >= {"async-commit", "procedure"}
-    paced = pgdyno.propose(path, "paced")
-    assert (paced.facts.tries, paced.facts.not_tried) == ((), ())
+    proposed = pgdyno.propose(path, "paced")
+    assert (proposed.facts.tries, proposed.facts.not_tried) == ((), ())
     with pytest.raises(PlanError, match="nothing is proposed"):
-        paced.plan()
+        proposed.plan()
 
 
 def adds_up(stage: StageDiagnosis) -> None:

@@ -47,6 +47,7 @@ def none_is_kept(folder: Path, home: Path) -> None:
     assert_nothing_left(home)
 
 
+@pytest.mark.wide
 def test_a_disaster_that_did_not_strike_is_no_cut_that_was_survived(
     folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

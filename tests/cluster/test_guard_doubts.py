@@ -104,7 +104,13 @@ def test_where_the_kernel_lived_on_a_repair_takes_a_word_that_pages_are_torn(
     assert guarded.pg_ctl("start")[0] == 0
 
 
-@pytest.mark.parametrize("knows", [True, False], ids=["by-boot-id", "by-its-start"])
+@pytest.mark.parametrize(
+    "knows",
+    [
+        pytest.param(True, id="by-boot-id"),
+        pytest.param(False, id="by-its-start", marks=pytest.mark.wide),
+    ],
+)
 def test_a_standby_that_may_have_lost_power_is_refused_until_somebody_says_that_it_is_whole(
     guarded: Guarded, folder: Path, knows: bool
 ) -> None:

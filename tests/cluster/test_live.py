@@ -113,6 +113,7 @@ def going_on(played: Played, told: Told) -> Iterator[Audience]:
         yield audience
 
 
+@pytest.mark.wide
 def test_the_stages_are_those_of_the_report(played: Played) -> None:
     from pgdyno.api import Run  # noqa: PLC0415  it needs what plots
 
@@ -139,6 +140,7 @@ def test_the_stages_are_those_of_the_report(played: Played) -> None:
         )
 
 
+@pytest.mark.wide
 def test_a_run_that_goes_on_shows_what_was_found_before(played: Played) -> None:
     for number in (1, 2, 3, 4):
         list(played.trial(number))
@@ -199,9 +201,9 @@ def test_a_name_that_is_nobodys_is_refused() -> None:
 @pytest.mark.parametrize(
     ("error", "outcome"),
     [
-        (Interrupted("stopped", "Continue."), "stopped"),
-        (KeyboardInterrupt(), "stopped"),
-        (PgdynoError("the disk is full"), "failed"),
+        pytest.param(Interrupted("stopped", "Continue."), "stopped", marks=pytest.mark.wide),
+        pytest.param(KeyboardInterrupt(), "stopped", marks=pytest.mark.wide),
+        pytest.param(PgdynoError("the disk is full"), "failed", marks=pytest.mark.wide),
         (ValueError("secret"), "failed"),
     ],
 )
@@ -242,6 +244,7 @@ def test_a_worker_whose_run_was_killed_tells_its_viewers_and_ends(played: Played
     until(lambda: not found.is_running() or found.status() == "zombie", "the worker's end")
 
 
+@pytest.mark.wide
 def test_a_lost_connection_finds_the_same_page_again(played: Played) -> None:
     with going_on(played, Told()) as audience:
         with Viewer(page_of(audience)) as viewer:
@@ -254,6 +257,7 @@ def test_a_lost_connection_finds_the_same_page_again(played: Played) -> None:
             assert (again.path, again.cookie) == (path, cookie)
 
 
+@pytest.mark.wide
 def test_it_yields_to_whatever_else_runs() -> None:
     with Audience(Told(), ANY, None):
         assert worker().nice() == 19

@@ -62,6 +62,7 @@ def profile_in(out: Path) -> Profile:
     return found
 
 
+@pytest.mark.wide
 def test_a_server_the_kernel_and_the_driver_are_seen(folder: Path, home_env: Path) -> None:
     rights = rights_here()
     assert shutil.which("perf"), "no perf: apt-get install linux-perf"

@@ -24,7 +24,7 @@ from pgdyno.model.proof import Design
 from tests.children import started
 from tests.waiting import until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("proved")]
+pytestmark = [pytest.mark.cluster, pytest.mark.wide, pytest.mark.xdist_group("proved")]
 SHORT = Design(block_s=2, dropped_s=1, pairs=1, sittings=2)
 FLUSHED = ("nothing", "client", "round-trip", "wal-flush", "commit-free")
 
@@ -94,7 +94,6 @@ class Planted(Slower):
 
 
 @pytest.mark.same_machine
-@pytest.mark.wide
 def test_a_proof_that_is_stopped_goes_on_where_it_was(
     run_file: Path, home_env: Path, tmp_path: Path
 ) -> None:

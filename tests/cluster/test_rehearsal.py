@@ -67,7 +67,9 @@ def test_stages_that_cannot_run_are_refused_before_loading(folder: Path, home_en
     [
         pytest.param("/nope", "does not exist", marks=pytest.mark.long),
         pytest.param("/etc/passwd", "is a file", marks=pytest.mark.long),
-        ("/proc", "is of the file system proc, which keeps no data"),
+        pytest.param(
+            "/proc", "is of the file system proc, which keeps no data", marks=pytest.mark.wide
+        ),
         pytest.param("/sys/kernel", "is of the file system sysfs", marks=pytest.mark.long),
         ("CLOSED", "cannot be entered by user"),
     ],

@@ -175,6 +175,7 @@ def test_what_the_old_primary_did_after_the_fork_is_gone(pair: Pair, version: st
     require_same(pair.primary, new, version)
 
 
+@pytest.mark.wide
 def test_a_standby_with_torn_pages_is_repaired_from_its_primary(pair: Pair, version: str) -> None:
     execute(pair.primary, "CHECKPOINT")
     execute(pair.primary, "UPDATE t SET v = i WHERE i % 10 = 0")
@@ -281,6 +282,7 @@ def test_a_rejoin_that_is_killed_is_finished_or_taken_back(pair: Pair, version: 
         pgdyno.Guard(pair.primary.data).undo(journals=pair.journals)
 
 
+@pytest.mark.wide
 def test_what_may_not_be_rejoined_is_refused(pair: Pair) -> None:
     new = pair.standby.cluster
     with pytest.raises(TargetError, match=r"a server runs on .*: process \d+"):

@@ -55,6 +55,7 @@ def test_torn_pages_are_repaired_and_nothing_else_is_touched(pair: Pair) -> None
     assert pair.content() == content
 
 
+@pytest.mark.wide
 def test_what_was_repaired_can_be_undone(pair: Pair) -> None:
     crash(pair)
     torn(pair)
@@ -70,6 +71,7 @@ def test_what_was_repaired_can_be_undone(pair: Pair) -> None:
         pair.guard.undo(journals=pair.journals)
 
 
+@pytest.mark.wide
 def test_a_standby_that_lacks_wal_is_given_it_or_refused(pair: Pair) -> None:
     content = crash(pair, unseen="UPDATE t SET v = 1 WHERE i % 10 = 0")
     torn(pair)
@@ -101,6 +103,7 @@ def test_a_standby_that_lacks_wal_is_given_it_or_refused(pair: Pair) -> None:
     assert pair.content() == content
 
 
+@pytest.mark.wide
 def test_wal_that_the_disk_lost_though_it_was_flushed_is_refused(pair: Pair) -> None:
     crash(pair)
     needs = pair.crashed().needs
@@ -196,6 +199,7 @@ def contents(data: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.wide
 def test_a_cluster_that_was_stopped_in_good_order_needs_none(pair: Pair) -> None:
     pair.primary.stop(clean=True)
 
@@ -218,7 +222,8 @@ pgdyno.Guard(sys.argv[1], sys.argv[2]).repair(journals=sys.argv[3])
 """
 
 
-@pytest.mark.parametrize("runs", [True, pytest.param(False, marks=pytest.mark.wide)])
+@pytest.mark.parametrize("runs", [True, False])
+@pytest.mark.wide
 def test_nothing_is_written_where_a_server_was_started_meanwhile(pair: Pair, runs: bool) -> None:
     """Data that are not armed have no interlock; also where it does not run any more."""
     content = crash(pair)

@@ -93,7 +93,7 @@ def commits(connection: Connection, database: str) -> int:
     return int(row[0])
 
 
-@pytest.mark.parametrize("face", ["statement", "pipeline"])
+@pytest.mark.parametrize("face", [pytest.param("statement", marks=pytest.mark.wide), "pipeline"])
 def test_reads_go_to_the_replica_and_nothing_else_does(pair: Pair, face: Face) -> None:
     primary, replica = (one.to("reads") for one in pair)
     whole = tpcc(1)
@@ -210,6 +210,7 @@ def test_a_plan_with_a_replica(folder: Path, pair: Pair) -> None:
     assert "a replica answered a part of the load, whose sessions were not sampled" in shown
 
 
+@pytest.mark.wide
 def test_sessions_that_a_replica_has_not_are_refused_before_anything_is_loaded(
     folder: Path, pair: Pair
 ) -> None:

@@ -139,6 +139,7 @@ def require_sums(result: TrialResult) -> None:
         assert server.violations == 0
 
 
+@pytest.mark.wide
 def test_tenants_have_a_server_each(folder: Path, both: list[Connection]) -> None:
     before = [databases(one) for one in both]
     out = folder / "alike.sqlite"

@@ -95,6 +95,7 @@ class Watched:
             self.seen.setdefault(self._stage, set()).add(now())
 
 
+@pytest.mark.wide
 def test_it_holds_in_the_trials_of_its_stage_alone_and_is_told(before: str, folder: Path) -> None:
     watched = Watched()
     plan = pgdyno.load_plan(tomllib.loads(PLAN))

@@ -229,6 +229,7 @@ def test_every_record_is_that_of_pg_waldump(written: Written) -> None:
     assert summary.image_bytes == sum(one.image_bytes for one in theirs)
 
 
+@pytest.mark.wide
 def test_the_sums_are_those_of_the_records(written: Written) -> None:
     whole, _ = read(written)
     # From the middle on blocks are changed in place that had their images before.

@@ -72,6 +72,7 @@ def test_shortened_cycles_tell_another_servers_truth() -> None:
         assert off(shortened, cycles.truth(server, 300)) < -least
 
 
+@pytest.mark.wide
 def test_saturating_storage_is_noticed_where_it_makes_the_anchor_wrong() -> None:
     found = anchored(cycles.SATURATING, 300, noise=0.02)
     assert off(found.whole, cycles.truth(cycles.SATURATING, 300)) < -5

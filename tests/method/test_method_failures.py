@@ -47,7 +47,9 @@ def slowest_fail(log: FloatArray) -> npt.NDArray[np.bool_]:
     return np.asarray(log[1] - log[0] < -0.5 * np.sqrt(2) * sim.SD)
 
 
-@pytest.mark.parametrize("rounds", [5, 10, 20])
+@pytest.mark.parametrize(
+    "rounds", [5, *(pytest.param(one, marks=pytest.mark.wide) for one in (10, 20))]
+)
 def test_a_stage_that_loses_its_slow_trials_is_not_better_for_it(rounds: int) -> None:
     plans = sim.logs(sim.normal, 301, rounds, (0.0, 0.0), PLANS)
     found = [compared(log, slowest_fail(log)) for log in plans]
@@ -61,8 +63,10 @@ def test_by_its_survivors_alone_it_would_be() -> None:
     sim.assert_rate_at_least(sum(one.verdict is Verdict.BETTER for one in found), PLANS, 0.20)
 
 
-@pytest.mark.parametrize("noise", [sim.normal, sim.heavy])
-@pytest.mark.parametrize("rounds", [3, 5, 12])
+@pytest.mark.parametrize("noise", [sim.normal, pytest.param(sim.heavy, marks=pytest.mark.wide)])
+@pytest.mark.parametrize(
+    "rounds", [3, *(pytest.param(one, marks=pytest.mark.wide) for one in (5, 12))]
+)
 def test_equal_stages_of_which_one_fails_by_chance(noise: sim.Noise, rounds: int) -> None:
     rng = np.random.default_rng(302)
     plans = sim.logs(noise, 303, rounds, (0.0, 0.0), PLANS)

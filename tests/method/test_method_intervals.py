@@ -93,6 +93,7 @@ def test_a_percentile_bootstrap_would_fail_these_tests(rounds: int) -> None:
         sim.assert_rate_at_least(hits, plans, 0.94)
 
 
+@pytest.mark.wide
 def test_the_documents_state_the_coverage_measured_here() -> None:
     told = {
         cells[0]: [float(cell) for cell in cells[1:]]

@@ -126,6 +126,7 @@ def test_what_is_given_up_would_rarely_have_been_decided() -> None:
     assert found.rounds.mean() < 17
 
 
+@pytest.mark.wide
 def test_a_family_of_equal_stages_errs_at_most_once_in_twenty() -> None:
     count, stages = 1_000, 4
     rng = np.random.default_rng(305)

@@ -34,7 +34,7 @@ def last_comparisons(log: FloatArray, margin: float = 0.03) -> list[Comparison]:
         pytest.param(sim.normal, 3, 6, marks=pytest.mark.long),
         pytest.param(sim.normal, 10, 3, marks=pytest.mark.long),
         pytest.param(sim.heavy, 3, 3, marks=pytest.mark.long),
-        (sim.skewed, 5, 3),
+        pytest.param(sim.skewed, 5, 3, marks=pytest.mark.wide),
         pytest.param(sim.unequal, 5, 3, marks=pytest.mark.long),
     ],
 )
@@ -51,6 +51,7 @@ def test_equal_stages_get_a_false_verdict_in_at_most_5_percent_of_plans(
     sim.assert_rate_at_most(false_before, count, 0.05)
 
 
+@pytest.mark.wide
 def test_without_holm_six_equal_stages_would_exceed_5_percent() -> None:
     count = 1000
     false = 0
