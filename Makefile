@@ -11,6 +11,7 @@ DIST ?= dist
 # than there are, few CPUs are busy. More than four servers at once measure each other.
 WORKERS ?= $(shell cpus=$$(nproc); echo $$((cpus < 4 ? cpus + 1 : 4)))
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup
+EVERY_DAY := "not long and not document and not wide"
 # Downloading, installing and compiling go side by side: on a new machine that is most of the wait.
 MAKEFLAGS += --jobs=3
 # Cargo has its own jobs: those of make are no file descriptors that it could read.
@@ -39,8 +40,8 @@ quick: build ## The demo's short version
 test: packages build ## The tests of every day, on real servers and in a real browser
 	@$(MAKE) --no-print-directory every-day rust-tests
 
-every-day: build
-	$(PYTEST) -m "not long and not document and not wide" $(ARGS)
+every-day: $(VENV)/bytecode
+	$(PYTEST) -m $(EVERY_DAY) $(ARGS)
 
 documents: packages build ## Guides and the notebook carried out, every page looked at
 	$(PYTEST) -m "document and not long" $(ARGS)
@@ -107,6 +108,11 @@ target/compiled: $(VENV)/maturin.lock pyproject.toml $(RUST)
 
 $(VENV)/built: $(VENV)/installed target/compiled
 	@$(MATURIN) develop --release --locked --quiet >/dev/null
+	@touch $@
+
+# Once, while the core's tests are compiled: workers begin together, and each would compile all of it.
+$(VENV)/bytecode: | $(VENV)/built
+	@$(BIN)/pytest -q --collect-only -m $(EVERY_DAY) >/dev/null 2>&1 || true  # told by the tests
 	@touch $@
 
 # What the tests and `pgdyno storage` want: an installed PostgreSQL, a pooler, certificates, a browser,

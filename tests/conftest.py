@@ -139,7 +139,7 @@ def _shared(item: pytest.Item) -> str | None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """The session fails when one of its tests left something."""
     before = session.config.stash.get(_BEFORE, None)
-    if before is None:
+    if before is None or session.config.option.collectonly:
         return
     session.config.stash[_TRIED] = take_tallies(before.folder)
     factory = getattr(session.config, "_tmp_path_factory")  # noqa: B009
