@@ -85,7 +85,7 @@ def require_poolers(plan: Plan) -> None:
     Raises:
         PlanError: Naming each stage that asks for one.
     """
-    problems = pooler_problems(plan.stages)
+    problems = pooler_problems(plan.stages, postgres_user())
     refuse(plan.source, [Complaint(f"stage {stage}", text) for stage, text in problems])
 
 

@@ -24,7 +24,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.plan import Stage
 from pgdyno.model.pooler import Pooler
-from pgdyno.shell import OsUser, Process, start
+from pgdyno.shell import OsUser, Process, search_path, start
 from pgdyno.target.cluster import free_port, make_sockets, remove_sockets
 from pgdyno.target.conninfo import through
 from pgdyno.target.interface import Pooled
@@ -41,10 +41,10 @@ _SPARE_CLIENTS = 10  # beside the load's: the look whether it answers, and the c
 _START_S, _END_S, _PAUSE_S = 60.0, 10.0, 0.02
 
 
-def pooler_problems(stages: Sequence[Stage]) -> Iterator[tuple[str, str]]:
+def pooler_problems(stages: Sequence[Stage], user: OsUser) -> Iterator[tuple[str, str]]:
     """The first stage that wants a pooler where there is none: name and problem."""
     asking = next((one.name for one in stages if one.pooler is not None), None)
-    if asking is not None and shutil.which(_PROGRAM) is None:
+    if asking is not None and _program(user) is None:
         yield (
             asking,
             (
@@ -52,6 +52,11 @@ def pooler_problems(stages: Sequence[Stage]) -> Iterator[tuple[str, str]]:
                 " pgbouncer`, or leave `pooler` out"
             ),
         )
+
+
+def _program(user: OsUser) -> Path | None:
+    found = shutil.which(_PROGRAM, path=search_path(user))
+    return None if found is None else Path(found).absolute()
 
 
 class OwnPooler:
@@ -87,7 +92,7 @@ class OwnPooler:
     def _start(
         self, pooler: Pooler, clients: int, server: Connection, load: Connection, user: OsUser
     ) -> None:
-        program = shutil.which(_PROGRAM)
+        program = _program(user)
         if program is None:
             raise TargetError(
                 f"program {_PROGRAM} is not on PATH", "Install it: `apt-get install pgbouncer`."
@@ -105,7 +110,7 @@ class OwnPooler:
                 users = f'"{load.user}" "{load.password}"\n'
                 folder.write(_USERS, users, 0o600, owner_of(user))
             self._process = start(
-                [Path(program).absolute(), _CONFIG], user=user, log=self._log,
+                [program, _CONFIG], user=user, log=self._log,
                 folder=folder.handle, dies_with_us=signal.SIGTERM,
             )  # fmt: skip
         self.pooled = self._answers(reached)

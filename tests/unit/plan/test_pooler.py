@@ -11,6 +11,7 @@ from pgdyno.model.plan import Plan
 from pgdyno.model.pooler import Pooler
 from pgdyno.plan import read_plan
 from pgdyno.plan.resolve.plan import resolve
+from pgdyno.shell import postgres_user
 from pgdyno.target import pooler as pooler_of_target
 from tests.data.servers import HOST, installed
 
@@ -94,8 +95,8 @@ def test_where_none_is_installed_the_first_stage_that_asks_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stages = resolved(tmp_path).stages
-    monkeypatch.setattr(pooler_of_target.shutil, "which", lambda _: None)
-    ((stage, problem),) = pooler_of_target.pooler_problems(stages)
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
+    ((stage, problem),) = pooler_of_target.pooler_problems(stages, postgres_user())
     assert stage == "pooled"
     assert "program pgbouncer is not on PATH" in problem
-    assert not list(pooler_of_target.pooler_problems(stages[:1]))
+    assert not list(pooler_of_target.pooler_problems(stages[:1], postgres_user()))

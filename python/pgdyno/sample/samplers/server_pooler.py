@@ -10,7 +10,7 @@ Documentation/scheduler/sched-stats.rst. Cost: 250 µs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ def _asked(console: psycopg.Connection[Any], question: str) -> list[Mapping[str,
         return [*cursor.execute(question.encode())]
 
 
-def pools_row(pools: list[Mapping[str, Any]], stats: list[Mapping[str, Any]]) -> Row:
+def pools_row(pools: Sequence[Mapping[str, Any]], stats: Sequence[Mapping[str, Any]]) -> Row:
     """A take, of what the console says of its pools, and has counted since it began."""
     own = [*_of_load(pools)]
     row = {f"pooler.{name}": float(sum(int(one[column]) for one in own))
@@ -70,5 +70,5 @@ def pools_row(pools: list[Mapping[str, Any]], stats: list[Mapping[str, Any]]) ->
     }
 
 
-def _of_load(rows: list[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def _of_load(rows: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     return (one for one in rows if one["database"] != _CONSOLE)
