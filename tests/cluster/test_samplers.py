@@ -66,7 +66,8 @@ LACKING = {
         "reads and writes under way", "I/O by process, object and context", "times of WAL I/O",
         "checkpoints that were completed, and their pages of transaction states",
         "parallel workers that were wanted and launched", "checksum failures",
-        "time of vacuums by table", "resets of single statements",
+        "time of vacuums by table", "time of ANALYZE by table", "resets of single statements",
+        "updates that put a row on another page",
     },
     18: {"times of WAL I/O"},
 }  # fmt: skip

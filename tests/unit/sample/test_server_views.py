@@ -34,7 +34,7 @@ def test_every_version_has_wal_and_checkpoints_once(major: int) -> None:
     assert {"wal.bytes", "checkpoints.timed", "checkpoints.sync_s", "database.commits"} <= set(
         names
     )
-    assert ("wal.fpi" in names) == (major >= 14)
+    assert ("wal.fpi" in names) == ("database.sessions_killed" in names) == (major >= 14)
     assert ("wal.sync_s" in names) == (14 <= major <= 17)
 
 
@@ -95,9 +95,10 @@ def test_a_server_that_counts_everything_lacks_nothing() -> None:
 
 IO_ROW = {
     "backend_type": "client backend", "object": "relation", "context": "normal", "reads": 3,
-    "writes": 0, "extends": 2, "fsyncs": None, "evictions": 1, "read_time": 1500.0,
-    "write_time": 0.0, "extend_time": 2.0, "fsync_time": None, "read_bytes": 24576,
-    "write_bytes": 0, "extend_bytes": 16384,
+    "writes": 0, "extends": 2, "writebacks": 7, "fsyncs": None, "evictions": 1,
+    "read_time": 1500.0, "write_time": 0.0, "writeback_time": 250.0,
+    "extend_time": 2.0, "fsync_time": None, "read_bytes": 24576, "write_bytes": 0,
+    "extend_bytes": 16384,
 }  # fmt: skip
 PREFIX = "pg_stat_io.client_backend.relation.normal"
 
@@ -107,6 +108,7 @@ def test_io_has_a_series_for_what_a_process_can_do() -> None:
     assert row[f"{PREFIX}.reads"] == 3
     assert row[f"{PREFIX}.read_s"] == pytest.approx(1.5)
     assert row[f"{PREFIX}.read_bytes"] == 24576
+    assert (row[f"{PREFIX}.writebacks"], row[f"{PREFIX}.writeback_s"]) == (7, 0.25)
     assert f"{PREFIX}.fsyncs" not in row
     assert f"{PREFIX}.fsync_s" not in row
 
@@ -141,13 +143,18 @@ def test_progress_is_asked_of_the_views_that_there_are(major: int) -> None:
     }
 
 
+MOVED = "updates that put a row on another page"
+TIMES = {"time of vacuums by table": 18, "time of ANALYZE by table": 18}
+
+
 @pytest.mark.parametrize(
     ("major", "lacking"),
     [
         (12, {"progress of ANALYZE": 13, "progress of base backups": 13, "progress of COPY": 14,
-              "rows inserted since a vacuum": 13, "time of vacuums by table": 18}),
-        (13, {"progress of COPY": 14, "time of vacuums by table": 18}),
-        (17, {"time of vacuums by table": 18}),
+              "rows inserted since a vacuum": 13, MOVED: 16, **TIMES}),
+        (13, {"progress of COPY": 14, MOVED: 16, **TIMES}),
+        (15, {MOVED: 16, **TIMES}),
+        (17, TIMES),
         (18, {}),
     ],
 )  # fmt: skip
@@ -241,7 +248,8 @@ def test_tables_have_what_their_version_counts(major: int) -> None:
     names = [column.name for column in server_tables.tables_query(major)[1]]
     assert len(names) == len(set(names))
     assert ("inserted_since_vacuum" in names) == (major >= 13)
-    assert ("vacuum_s" in names) == (major >= 18)
+    assert ("moved_updated" in names) == (major >= 16)
+    assert ("vacuum_s" in names) == ("analyze_s" in names) == (major >= 18)
 
 
 PLAN = {

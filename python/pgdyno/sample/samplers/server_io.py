@@ -28,12 +28,12 @@ _BUSY = (
     "autovacuum worker", "io worker", "walsender", "startup",
 )  # fmt: skip
 _KEY = ("backend_type", "object", "context")
-_COUNTS = ("reads", "writes", "extends", "fsyncs", "evictions")
-_MORE = ("hits", "reuses", "writebacks")  # of the snapshot
+_COUNTS = ("reads", "writes", "writebacks", "extends", "fsyncs", "evictions")
+_MORE = ("hits", "reuses")  # of the snapshot
 _BYTES = {"read_bytes": "reads", "write_bytes": "writes", "extend_bytes": "extends"}
 _TIMES = {
-    "read_time": "read_s", "write_time": "write_s", "extend_time": "extend_s",
-    "fsync_time": "fsync_s",
+    "read_time": "read_s", "write_time": "write_s", "writeback_time": "writeback_s",
+    "extend_time": "extend_s", "fsync_time": "fsync_s",
 }  # fmt: skip
 _WAL = "wal"
 _TIMED = """

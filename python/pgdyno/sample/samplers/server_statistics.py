@@ -121,6 +121,9 @@ _SOURCES = (
     _Source(14, 99, _DRIVEN, (
         ("database.session_s", "s", "sum(session_time) / 1000"),
         ("database.sessions", "1", "sum(sessions)"),
+        ("database.sessions_abandoned", "1", "sum(sessions_abandoned)"),
+        ("database.sessions_fatal", "1", "sum(sessions_fatal)"),
+        ("database.sessions_killed", "1", "sum(sessions_killed)"),
     ), what="sessions and their time"),
     _Source(14, 99, _DRIVEN, (
         ("database.active_s", "s", "sum(active_time) / 1000"),

@@ -15,6 +15,7 @@ from pgdyno.sample.table_query import rows_of
 _MOST = 1000
 _BUDGET_US = 50_000
 _INSERTS_SINCE = 13  # major versions
+_MOVES_SINCE = 16
 _TIMES_SINCE = 18
 _COUNTED_WITH = "track_counts"
 _TABLE = (
@@ -41,8 +42,12 @@ _TABLE = (
 _TABLE_LATER = (
     (_INSERTS_SINCE, Column("inserted_since_vacuum", "1", "gauge"), "n_ins_since_vacuum",
      "rows inserted since a vacuum"),
+    (_MOVES_SINCE, Column("moved_updated", "1"), "n_tup_newpage_upd",
+     "updates that put a row on another page"),
     (_TIMES_SINCE, Column("vacuum_s", "s"), "(total_vacuum_time + total_autovacuum_time) / 1000",
      "time of vacuums by table"),
+    (_TIMES_SINCE, Column("analyze_s", "s"), "(total_analyze_time + total_autoanalyze_time) / 1000",
+     "time of ANALYZE by table"),
 )  # fmt: skip
 _INDEX = (
     (Column("bytes", "B", "gauge"), "pg_relation_size(indexrelid)"),
