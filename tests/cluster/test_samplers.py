@@ -240,8 +240,9 @@ def test_extensions_are_made_in_a_database_of_ours_and_asked_for_elsewhere(
         def lacking(*, ours: bool) -> dict[str, Any]:
             subject = Subject(session, ["bare"], ours=ours, telemetry="full", described=WORKLOAD,
                               wait_of=wait_of)  # fmt: skip
+            later = LACKING[session.info.server_version // 10_000]  # versions tell
             return {one.name: one.remedy for one in found(subject, *modules)
-                    if isinstance(one, Missing)}  # fmt: skip
+                    if isinstance(one, Missing) and one.name not in later}  # fmt: skip
 
         assert lacking(ours=False) == {
             "statements": "CREATE EXTENSION pg_stat_statements;",

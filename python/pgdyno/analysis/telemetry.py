@@ -7,6 +7,7 @@ from statistics import fmean
 
 from pgdyno.analysis.telemetry_facts import Lacking, TelemetryCost, TelemetryFacts
 from pgdyno.model.run import TelemetryReport, TrialRecord
+from pgdyno.model.sampler_gaps import gaps_of
 
 _STOPPED = "sampler {}"
 
@@ -51,11 +52,12 @@ def _cost(stage: str, reports: Sequence[TelemetryReport]) -> TelemetryCost:
 
 
 def _lacks(report: TelemetryReport) -> list[tuple[str, str, str]]:
-    """Name, reason and remedy: what was not there, then what stopped."""
+    """Name, reason and remedy: what was not there, what stopped, and what paused."""
     missing = [(one.name, one.reason, one.remedy) for one in report.missing]
     stopped = [
         (_STOPPED.format(one.name), f"it stopped: {one.failure}", "")
         for one in report.samplers
         if one.failure
     ]
-    return missing + stopped
+    gaps = [(who, told, "") for who, told in gaps_of(report.samplers)]
+    return missing + stopped + gaps

@@ -236,6 +236,8 @@ class SamplerCost:
     cpu_s: float  # of the thread that reads them; what the server spends to answer is not in it
     budget_us: float  # of CPU, that one take may cost
     failure: str | None = None  # why it stopped
+    gap_s: float = 0.0  # that it told nothing, though it was asked
+    gap_reason: str = ""  # of the last failure among these times
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from pgdyno.sample.sampler import Missing
 
 _PATIENCE = "SET LOCAL lock_timeout = '100ms'"
 _PARAMETER_RIGHTS = 15  # major version
-_QUIET = "SELECT CASE WHEN {} THEN set_config('log_min_messages', 'fatal', true) END"
+_QUIET = "SELECT CASE WHEN {} THEN set_config('log_min_messages', 'fatal', {}) END"
 _MAY_BE_QUIET = "has_parameter_privilege('log_min_messages', 'SET')"
 _MAY_BE_QUIET_BEFORE = "current_setting('is_superuser') = 'on'"
 _SCHEMA = """
@@ -44,12 +44,22 @@ def undisturbed(session: psycopg.Connection[Any]) -> Iterator[None]:
     Args:
         session: In autocommit mode; what is set for the transaction ends with it.
     """
-    has_rights = major_of(session) >= _PARAMETER_RIGHTS
-    may = _MAY_BE_QUIET if has_rights else _MAY_BE_QUIET_BEFORE
     with session.transaction():
         session.execute(_PATIENCE)
-        session.execute(_QUIET.format(may).encode())
+        be_quiet(session, for_transaction=True)
         yield
+
+
+def be_quiet(session: psycopg.Connection[Any], *, for_transaction: bool) -> None:
+    """Have no failure of the session logged from now on, where our role may do that.
+
+    Args:
+        session: Ours.
+        for_transaction: Until its transaction ends; else until the session does.
+    """
+    has_rights = major_of(session) >= _PARAMETER_RIGHTS
+    may = _MAY_BE_QUIET if has_rights else _MAY_BE_QUIET_BEFORE
+    session.execute(_QUIET.format(may, "true" if for_transaction else "false").encode())
 
 
 def rows_of(

@@ -17,13 +17,14 @@ from pgdyno.model.run import (
     TallySeries,
     TelemetryReport,
 )
+from pgdyno.model.sampler_gaps import gaps_of
 from pgdyno.model.server_result import of_server
 from pgdyno.model.statement_counts import statement_growth
 from pgdyno.model.wording import listed, plural
 from pgdyno.sample.recorder import delta, fell_within
 
 _SHOWN = 3  # counters that a note names
-_Named = TypeVar("_Named", Series, TallySeries, SnapshotRows, SamplerCost, Missing)
+Named = TypeVar("Named", Series, TallySeries, SnapshotRows, SamplerCost, Missing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Sampled:
         return began_anew(self.snapshots_of(server))
 
 
-def named_by(server: str, own: Sequence[_Named]) -> list[_Named]:
+def named_by(server: str, own: Sequence[Named]) -> list[Named]:
     """What was recorded of one of several servers, with its name before their own."""
     return [replace(one, name=of_server(server, one.name)) for one in own]
 
@@ -96,7 +97,8 @@ def notes_of(sampled: Sampled, driven: Driven) -> tuple[str, ...]:
     """What of the sampling went wrong: samplers that stopped, counters that began anew."""
     costs = sampled.telemetry.samplers if sampled.telemetry else ()
     stopped = [f"sampler {one.name} stopped: {one.failure}" for one in costs if one.failure]
-    return (*stopped, *_fallen(sampled, driven), *_outgrown(sampled), *_statements(sampled))
+    gaps = [f"{who} {told}" for who, told in gaps_of(costs)]
+    return (*stopped, *gaps, *_fallen(sampled, driven), *_outgrown(sampled), *_statements(sampled))
 
 
 def _fallen(sampled: Sampled, driven: Driven) -> Iterator[str]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import Any
+
+import psycopg
 
 from pgdyno.drive.result import Driven
 from pgdyno.model.plan import Workload
@@ -12,50 +15,78 @@ from pgdyno.model.run import TelemetryReport
 from pgdyno.model.server_result import ServerResult
 from pgdyno.model.settings import OriginKind
 from pgdyno.model.wording import plural
+from pgdyno.sample.link import Found, Link
 from pgdyno.sample.recorder import Recorder
 from pgdyno.sample.sampler import Subject
 from pgdyno.sample.samplers import samplers_of_server
 from pgdyno.session import own_session
 from pgdyno.target.interface import Ready, on_server
-from pgdyno.trial.sampled import Sampled, growth, named_by
+from pgdyno.trial.sampled import Named, Sampled, growth, named_by
+
+# A broken network is noticed within some 15 s by who only waits for an answer.
+_ALIVE = {"keepalives_idle": "5", "keepalives_interval": "3", "keepalives_count": "3"}
+ALONE = ""
+"""The name of a server that has none beside it."""
 
 
 def recorders_of_servers(ready: Ready, subject: Subject, stack: ExitStack) -> dict[str, Recorder]:
-    """A recorder for each of several servers, begun; none where there is one.
+    """A recorder for each server, begun: none of them, nor that of the host, waits for another.
 
     Args:
         ready: The servers.
-        subject: What is read where there is one.
+        subject: What is read of this host, and where there is one server, of that.
         stack: Ends recorders and sessions.
+
+    Returns:
+        By the names of the servers; a server that is alone is `ALONE`.
     """
     found = {}
-    for one in ready.each if ready.others else ():
+    for one in ready.each:
+        own = subject
+        if ready.others:
+            own = replace(
+                subject,
+                databases=[one.connection.database],
+                own_pids=subject.own_pids if one is ready else (),
+            )
         with on_server(one.name):
-            session = stack.enter_context(own_session(one.connection))
-        beside = subject.own_pids if one is ready else ()
-        own = replace(
-            subject,
-            session=session,
-            databases=[one.connection.database],
-            own_pids=frozenset({*beside, session.info.backend_pid}),
-        )
-        with on_server(one.name):
-            recorder = Recorder(samplers_of_server(own), subject.telemetry)
-        found[one.name] = stack.enter_context(recorder)
+            link = stack.enter_context(_link(one, own))
+            recorder = Recorder(link.found(), subject.telemetry, link=link)
+        found[one.name if ready.others else ALONE] = stack.enter_context(recorder)
     return found
 
 
+def _link(ready: Ready, subject: Subject) -> Link:
+    connection = ready.connection.with_parameters(_ALIVE | dict(ready.connection.parameters))
+
+    def samplers(session: psycopg.Connection[Any]) -> Found:
+        pids = frozenset({*subject.own_pids, session.info.backend_pid})
+        return samplers_of_server(replace(subject, session=session, own_pids=pids))
+
+    quiet = subject.ours and not connection.pooled
+    beside = () if subject.replica is None else (subject.replica,)
+    return Link(lambda: own_session(connection), samplers, quiet=quiet, beside=beside)
+
+
 def with_servers(sampled: Sampled, recorders: Mapping[str, Recorder]) -> Sampled:
-    """What was sampled, with each server's own under its name."""
+    """What was sampled, with each server's own under its name, and that of one alone as it is."""
     for server, recorder in recorders.items():
         sampled = replace(
             sampled,
-            tallies=(*sampled.tallies, *named_by(server, recorder.tallies())),
-            snapshots=(*sampled.snapshots, *named_by(server, recorder.snapshots())),
+            tallies=(*sampled.tallies, *_named(server, recorder.tallies())),
+            snapshots=(*sampled.snapshots, *_named(server, recorder.snapshots())),
             telemetry=_joined(sampled.telemetry, server, recorder.telemetry()),
-            servers={**sampled.servers, server: recorder.series()},
         )
+        own = recorder.series()
+        if server == ALONE:
+            sampled = replace(sampled, series=(*sampled.series, *own))
+        else:
+            sampled = replace(sampled, servers={**sampled.servers, server: own})
     return sampled
+
+
+def _named(server: str, own: Sequence[Named]) -> Sequence[Named]:
+    return own if server == ALONE else named_by(server, own)
 
 
 def _joined(before: TelemetryReport | None, server: str, own: TelemetryReport) -> TelemetryReport:
@@ -64,8 +95,8 @@ def _joined(before: TelemetryReport | None, server: str, own: TelemetryReport) -
         before,
         seconds=max(before.seconds, own.seconds),
         cpu_s=before.cpu_s + own.cpu_s,
-        samplers=(*before.samplers, *named_by(server, own.samplers)),
-        missing=(*before.missing, *named_by(server, own.missing)),
+        samplers=(*before.samplers, *_named(server, own.samplers)),
+        missing=(*before.missing, *_named(server, own.missing)),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -98,20 +98,18 @@ def drive_and_sample(
     databases = [one.database for one in ready.databases(workload)]
     with ExitStack() as stack:
         with on_server(ready.name):
-            session, another = (
-                stack.enter_context(own_session(ready.connection)) for _ in range(2)
-            )
+            another = stack.enter_context(own_session(ready.connection))
         begins = Begins(another)
         pace = pace_of(protocol, stage.checkpoints, round_number, begins.count, begins.spacing())
         watch = Watch(progress)
         subject = Subject(
-            session,
+            None,  # this host: sessions are those of its servers' recorders
             databases,
             ready.postmaster_pid,
             ready.data_folder,
             ours=ready.postmaster_pid is not None,
-            major=session.info.server_version // 10_000,
-            own_pids=frozenset(one.info.backend_pid for one in (session, another)),
+            major=another.info.server_version // 10_000,
+            own_pids=frozenset({another.info.backend_pid}),
             driver_pids=(lambda: watch.pids) if drives_here(protocol.fleet) else None,
             log=ready.log,
             telemetry=protocol.telemetry,
@@ -121,8 +119,7 @@ def drive_and_sample(
             pooler=_console(ready, stack),
             pooler_pid=ready.pooled.pid if ready.pooled else None,
         )
-        of_host = replace(subject, session=None) if ready.others else subject
-        recorder = stack.enter_context(Recorder(samplers_of(of_host), protocol.telemetry))
+        recorder = stack.enter_context(Recorder(samplers_of(subject), protocol.telemetry))
         beside = recorders_of_servers(ready, subject, stack)
         watch.recorders = (recorder, *beside.values())
         c_load = fixture.loaded.c_load if fixture.loaded else None

@@ -43,6 +43,17 @@ def test_what_is_missing_is_told_once_with_its_stages() -> None:
     )
 
 
+def test_a_sampler_that_paused_is_told_with_its_seconds() -> None:
+    paused = replace(READ, gap_s=4.25, gap_reason="server closed the connection")
+    found = telemetry_facts(["one"], [trial(1, "one", told(samplers=(READ, paused)))])
+
+    assert found is not None
+    assert found.lacking == (
+        Lacking("sampler disk", "told nothing for 4.2 s: server closed the connection", "",
+                ("one",)),
+    )  # fmt: skip
+
+
 def test_looking_is_told_by_processor_and_second() -> None:
     found = telemetry_facts(["one", "two"], [trial(1, "one", told()), trial(2, "two", None)])
 

@@ -13,7 +13,7 @@ import pytest
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import CheckError, PgdynoError, TargetError
 from pgdyno.model.plan import Protocol
-from pgdyno.model.run import Series, SnapshotRows, TrialState
+from pgdyno.model.run import SamplerCost, Series, SnapshotRows, TelemetryReport, TrialState
 from pgdyno.model.settings import Rung
 from pgdyno.model.system_errors import SystemFailure
 from pgdyno.model.workload import Tpcc, Workload
@@ -88,6 +88,15 @@ def test_counters_of_a_view_that_was_reset_have_no_growth_though_none_fell(serve
     )
     after = Sampled(snapshots=crashed, **cast(Any, several))
     assert growth_of_all(after, cast(Any, Window)) == {"wal.bytes": 7.0}
+
+
+def test_samplers_that_paused_are_noted_with_their_seconds() -> None:
+    lost = [SamplerCost(name, "tally", 9, 0, 0.1, 1000.0, None, 3.0, "gone") for name in ("a", "b")]
+    report = TelemetryReport("default", 9.0, 0.1, tuple(lost), ())
+
+    assert notes_of(Sampled(telemetry=report), cast(Any, Window)) == (
+        "samplers a and b told nothing for 3.0 s: gone",
+    )
 
 
 def test_statements_that_began_anew_or_were_evicted_are_noted() -> None:
