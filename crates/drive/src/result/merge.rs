@@ -438,6 +438,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))] // each reads and writes 300 KB a host
         /// Whatever values a host had: quantiles of all are those of one host that had them all.
         #[test]
         fn merged_times_are_those_of_all_recordings(
@@ -452,9 +453,7 @@ mod tests {
             prop_assert_eq!(at(&all), at(&joined));
             let below = |bound: Option<u64>| {
                 let mut below = ExactBelow::default();
-                if let Some(ns) = bound {
-                    below.bound(ns);
-                }
+                if let Some(ns) = bound { below.bound(ns); }
                 below
             };
             let summaries: Vec<Summary> = texts
@@ -466,7 +465,9 @@ mod tests {
             let wanted = Summary::of(&decode(&joined).expect("read"), below(least));
             prop_assert_eq!(summary(texts.iter().zip(&summaries)).expect("merged"), wanted);
         }
+    }
 
+    proptest! {
         /// At every instant so many connections are gone as of all hosts together.
         #[test]
         fn merged_gaps_hold_as_many_connections_as_all_hosts(
