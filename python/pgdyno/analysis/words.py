@@ -12,6 +12,7 @@ from pgdyno.model.workload import TEXT_MIX
 
 NOTHING = "–"
 NO_LOOK = "no look yet"
+_RATIO_LEAST, _RATIO_MOST = 0.001, 1000  # an interval of two rounds may end far beyond these
 
 RUNGS = {NOT_KNOWN: "what may be lost is not known", **LADDER}
 SAFE = ("D0", "D1")  # rungs on which nothing is lost
@@ -68,9 +69,23 @@ def interval(comparison: Comparison | None) -> str:
     """Both ends of the interval, e.g. `1.180 to 1.300`."""
     if comparison is None:
         return NOTHING
-    if comparison.low is None or comparison.high is None:
-        return "no interval" if comparison.rounds else NOTHING
-    return f"{comparison.low:.3f} to {comparison.high:.3f}"
+    if comparison.low is None and not comparison.rounds:
+        return NOTHING
+    return ends(comparison.low, comparison.high)
+
+
+def ends(low: float | None, high: float | None) -> str:
+    """Both ends of an interval of ratios, e.g. `1.180 to 1.300`."""
+    if low is None or high is None:
+        return "no interval"
+    return f"{_end(low)} to {_end(high)}"
+
+
+def _end(ratio: float) -> str:
+    """One end of an interval; beyond three digits on either side only which side that is."""
+    if ratio < _RATIO_LEAST:
+        return f"below {_RATIO_LEAST}"
+    return f"{ratio:.3f}" if ratio < _RATIO_MOST else f"above {_RATIO_MOST:,}"
 
 
 def verdict(comparison: Comparison | None) -> str:

@@ -147,8 +147,7 @@ def _say(what: str, style: str, text: str) -> None:
 
 def say_where(run: Run) -> None:
     """Tell where a run file and its page are."""
-    page = run.path.with_suffix(".html").name
-    stdout.print(f"run file: {run.path}, page: {page}", soft_wrap=True)
+    stdout.print(f"run file: {run.path}, page: {run.path.with_suffix('.html')}", soft_wrap=True)
 
 
 def say(status: Status, what: str) -> None:

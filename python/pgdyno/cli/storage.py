@@ -14,7 +14,7 @@ from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.live_view import LiveView
 from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.errors import PlanError
-from pgdyno.model.floor import QUICK_ROUNDS, ROUNDS, ROUNDS_MAX, ROUNDS_MIN, USUAL, Wish
+from pgdyno.model.floor import QUICK, QUICK_ROUNDS, ROUNDS, ROUNDS_MAX, ROUNDS_MIN, USUAL, Wish
 from pgdyno.model.text import shell_line
 from pgdyno.model.units import bytes_text
 
@@ -33,7 +33,15 @@ SecondsOption = Annotated[
     typer.Option(
         "--seconds",
         "-T",
-        help=f"Seconds of each window. Default: {_SECONDS}.",
+        help=f"Seconds of each window. Default: {_SECONDS}, with --quick {QUICK.seconds}.",
+    ),
+]
+
+TransactionOption = Annotated[
+    int | None,
+    typer.Option(
+        help="CPU time that one of your transactions takes, in µs; the report then adds the"
+        " commits a second that flushes and CPUs allow together.",
     ),
 ]
 
@@ -44,7 +52,8 @@ def storage(
         str | None,
         typer.Option(
             metavar="SIZE",
-            help=f"Size of the file on each path, with its unit. Default: {_SIZE}.",
+            help="Size of the file on each path, with its unit."
+            f" Default: {_SIZE}, with --quick {bytes_text(QUICK.size_bytes)}.",
         ),
     ] = None,
     seconds: SecondsOption = None,
@@ -56,20 +65,15 @@ def storage(
         str | None,
         typer.Option(
             metavar="N,N",
-            help=f"Jobs that run at once, each with its requests. Default: {_JOBS}.",
+            help="Jobs that run at once, each with its requests."
+            f" Default: {_JOBS}, with --quick {','.join(map(str, QUICK.jobs))}.",
         ),
     ] = None,
     rounds: RoundsOption = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Take a first look: short windows, a small grid.")
     ] = False,
-    transaction_us: Annotated[
-        int | None,
-        typer.Option(
-            help="CPU time of one of your transactions, µs; the commits a second that it allows"
-            " are added.",
-        ),
-    ] = None,
+    transaction_us: TransactionOption = None,
     bindir: Annotated[
         Path | None,
         typer.Option(help="Folder of PostgreSQL's programs. Default: the embedded ones."),
@@ -82,8 +86,9 @@ def storage(
 ) -> None:
     """Measure storage with pg_test_fsync, pg_test_timing and fio, several paths side by side.
 
-    Files are made in a folder of our own below each path, and always removed. Reads are harmless to
-    others, writes as fast as they can be are not: do not run it beside a server that matters.
+    Files are made in a folder of our own below each path, and always removed. It reads and writes
+    as fast as the storage can, which slows whoever shares it: do not run it beside a server that
+    matters.
 
     Example: pgdyno storage /var/lib/postgresql /mnt/data --quick
     """

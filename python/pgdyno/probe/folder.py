@@ -32,13 +32,7 @@ def own_folder(path: Path) -> Iterator[Path]:
         PlanError: The path is not a folder, or may not be written to; or, as root, somebody else
             could put another folder in its place; or another pgdyno probes there.
     """
-    if not path.is_dir():
-        raise PlanError(f"{path} is not a folder", "Name folders on the storage to be measured.")
-    if os.geteuid() == 0 and (where := stranger_on(path)):
-        raise PlanError(
-            f"{path} is measured by root, and others than root can change {where}",
-            "As root, name a folder that only root can change, or measure as the other user.",
-        )
+    _require_ours(path)
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(scratch(path, _PREFIX, sole=True))
@@ -60,7 +54,8 @@ def require_room(paths: Sequence[Path], each_bytes: int) -> Mapping[Path, int]:
 
     Raises:
         PlanError: A file system has less room than its paths need; a twentieth is left free. Or
-            nothing may be written to a path, or two of them are one folder.
+            a path is not a folder, or nothing may be written to it, or, as root, somebody else
+            could change it, or two of them are one folder.
     """
     free: dict[Path, int] = {}
     seen: dict[tuple[int, int], Path] = {}
@@ -84,7 +79,7 @@ def require_room(paths: Sequence[Path], each_bytes: int) -> Mapping[Path, int]:
 
 
 def _require_usable(path: Path, first: Path) -> None:
-    """Refuse a second name of a folder, and what cannot be written to.
+    """Refuse a second name of a folder, and what probes cannot be made in.
 
     Args:
         path: As it was named.
@@ -92,10 +87,22 @@ def _require_usable(path: Path, first: Path) -> None:
     """
     if first is not path:
         raise PlanError(f"{first} and {path} are one folder", "Each is measured once.")
+    _require_ours(path)
     if not os.access(path, os.W_OK | os.X_OK):
         raise PlanError(
             f"{path}: nothing can be written in it",
             "It is mounted read-only, or its rights do not allow it. Name a folder of yours.",
+        )
+
+
+def _require_ours(path: Path) -> None:
+    """Refuse what is no folder, and as root one that somebody else could swap."""
+    if not path.is_dir():
+        raise PlanError(f"{path} is not a folder", "Name folders on the storage to be measured.")
+    if os.geteuid() == 0 and (where := stranger_on(path)):
+        raise PlanError(
+            f"{path} is measured by root, and others than root can change {where}",
+            "As root, name a folder that only root can change, or measure as the other user.",
         )
 
 

@@ -11,7 +11,7 @@ from rich.text import Text as Line
 from pgdyno.analysis.storage_advice import storage_advice
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
 from pgdyno.model.floor import PATTERNS, PAUSES_US, Pattern
-from pgdyno.model.floor_figures import DEFAULT_METHOD, PROGRAMS, Doubt
+from pgdyno.model.floor_figures import DEFAULT_METHOD, NEAR_PEAK, PROGRAMS, Doubt
 from pgdyno.model.text import json_document
 from pgdyno.model.units import bytes_text, count_text, moment_text, ns_text
 from pgdyno.model.wording import listed, plural
@@ -115,8 +115,12 @@ def tables(facts: StorageFacts) -> tuple[Table, ...]:
 def limits(facts: StorageFacts) -> list[str]:
     """What the numbers do not say."""
     lines = [
-        f"reading the clock takes {ns_text(facts.clock.loop_ns)}; measured by the programs of"
-        f" {facts.programs['PostgreSQL']}, and by {facts.programs['fio']}"
+        f"pg_test_fsync and pg_test_timing are those of {facts.programs['PostgreSQL']}; fio is"
+        f" {facts.programs['fio']}; reading the clock takes {ns_text(facts.clock.loop_ns)}",
+        f"commits are pages brought to storage by {DEFAULT_METHOD}, one after the other; a flush"
+        " after rest is told in times of one right after another",
+        f"a knee is the first load that reaches {NEAR_PEAK:.0%} of the highest rate: requests that"
+        " each job has under way × jobs",
     ]
     for path in facts.paths:
         lines.append(f"{path.path}: {path.cap.fact}")
@@ -212,12 +216,12 @@ def _measured() -> list[Row]:
         ("a flush of one page", lambda f: flush_text(f.flush)),
         ("commits of one client, at most", lambda f: rates_text(f.flush.commits)),
         *(_program_row(index) for index in range(len(PROGRAMS))),
-        ("  fio, under a checkpoint", lambda f: rates_text(f.under_checkpoint)),
-        ("  its random writes", lambda f: rates_text(f.beside_commits)),
+        ("commits by fio under a checkpoint", lambda f: rates_text(f.under_checkpoint)),
+        ("random writes beside these", lambda f: rates_text(f.beside_commits)),
         *(_rested_row(index) for index in range(len(PAUSES_US))),
-        (f"{DEFAULT_METHOD}, two pages", lambda f: _method(f, "two-writes", DEFAULT_METHOD)),
-        ("fastest method, one page", lambda f: f.fastest_methods["one-write"]),
-        ("fastest method, two pages", lambda f: f.fastest_methods["two-writes"]),
+        (f"two pages by {DEFAULT_METHOD}", lambda f: _method(f, "two-writes", DEFAULT_METHOD)),
+        ("fastest method for one page", lambda f: f.fastest_methods["one-write"]),
+        ("fastest method for two pages", lambda f: f.fastest_methods["two-writes"]),
     ]
     for pattern in PATTERNS:
         rows += _pattern_rows(pattern)
@@ -228,7 +232,7 @@ def _program_row(index: int) -> Row:
     def rates(path: PathFacts) -> str:
         return rates_text(path.flush.programs[index].as_rates())
 
-    return (f"  {PROGRAMS[index]}, {DEFAULT_METHOD}", rates)
+    return (f"commits by {PROGRAMS[index]}", rates)
 
 
 def _pattern_rows(pattern: Pattern) -> list[Row]:
@@ -241,7 +245,7 @@ def _pattern_rows(pattern: Pattern) -> list[Row]:
         delay = f"p50 {ns_text(at.latency.p50_ns)}, p99 {ns_text(at.latency.p99_ns)}"
         return f"{at.depth} × {at.jobs}: {delay}"
 
-    return [(pattern, peak), ("  knee, depth × jobs", knee)]
+    return [(f"{pattern}, at most", peak), (f"knee of {pattern}", knee)]
 
 
 def _rested_row(index: int) -> Row:
@@ -252,7 +256,7 @@ def _rested_row(index: int) -> Row:
         spread = f" ({one.low:.2f} to {one.high:.2f})" if one.n > 1 else ""
         return f"×{one.mid:.2f}{spread}"
 
-    return (f"  a flush after {PAUSES_US[index]} µs of rest", text)
+    return (f"flush after {PAUSES_US[index]} µs of rest", text)
 
 
 def _with_transactions(facts: StorageFacts) -> tuple[Table, ...]:
@@ -370,6 +374,8 @@ def _yes(value: bool | None) -> str:
 
 def _device(path: PathFacts) -> str:
     claims = path.claims
+    if claims.in_memory:
+        return "none"
     name = _known(claims.block_device, claims.device)
     return (
         f"{name}, a file on {listed(claims.disks)}"

@@ -95,14 +95,16 @@ def _of_path(path: PathFacts) -> str:
     row = ""
     if figure.faster_otherwise:
         slower = count_text(figure.in_a_row.as_rates().mid)
-        row = f", after rest or beside other writes; one right after another {slower}"
+        row = f" That is {listed(figure.otherwise, 'or')}: right after another"
+        row += f" it commits {slower} times a second."
     return (
         f"{path.path}: a flush of one page takes {ns_text(figure.flush.mid)}"
         f" ({ns_text(figure.flush.low)} to {ns_text(figure.flush.high)} in {probes}), so one client"
         f" commits at most {count_text(commits.mid)} times a second ({count_text(commits.low)} to"
-        f" {count_text(commits.high)}){row}, {plural(_MANY_CLIENTS, 'client')}"
-        f" {count_text(many.mid)} where CPU allows; random reads reach"
-        f" {count_text(found.peak.per_s)}/s, near that with {found.knee.outstanding} under way."
+        f" {count_text(commits.high)}) and {plural(_MANY_CLIENTS, 'client')}"
+        f" {count_text(many.mid)}, where CPU allows.{row} Random reads reach"
+        f" {count_text(found.peak.per_s)}/s at most, and nearly that with"
+        f" {found.knee.outstanding} under way."
     )
 
 

@@ -16,7 +16,8 @@ from pgdyno.report.charts import Key, Panel, look
 from pgdyno.report.html import Drawing
 
 _HEIGHT_PX = 300
-_US_NS = 1e3
+_US_NS, _MS_NS = 1e3, 1e6
+_IN_MS_FROM_NS = 10e6  # 40 ms, and not 40k µs
 
 
 def drawings(facts: StorageFacts) -> dict[str, Drawing]:
@@ -57,7 +58,7 @@ def _panel(facts: StorageFacts, pattern: Pattern, what: str) -> Panel:
         traces.append(_line(index, points, values))
         if what == "rate":
             traces.append(_ring(index, path.of_pattern(pattern).found.knee))
-    unit = "requests/s" if what == "rate" else "µs"
+    unit = "requests/s" if what == "rate" else "p99, µs"
     alt = "; ".join(f"{path.path}: {_peak_and_knee(path, pattern)}" for path in facts.paths)
     figure = look.figure(
         traces, xaxis=look.log_axis("requests under way", loads), yaxis=look.log_axis(unit, shown)
@@ -104,42 +105,44 @@ def _ring(index: int, knee: GridPoint) -> go.Scatter:
 
 
 def _methods(facts: StorageFacts) -> Panel:
-    bars, lines = [], []
-    for index, path in enumerate(facts.paths):
-        found = [one for one in path.syncs if one.test == "one-write" and one.ns]
-        bars.append(
-            go.Bar(
-                x=[one.method for one in found],
-                y=[(one.ns or 0) / _US_NS for one in found],
-                marker={"color": look.stage_colour(index)},
-                hovertemplate=f"{look.plain(path.path)}, %{{x}}: %{{y:,.3r}} µs<extra></extra>",
-            )
-        )
-        lines += [f"{path.path}, {one.method}: {ns_text(one.ns or 0)}" for one in found]
-    figure = look.figure(bars, xaxis=look.axis(), yaxis=look.axis("µs"), barmode="group")
-    return Panel("", "; ".join(lines), figure)
+    return _bars({path.path: _of_methods(path) for path in facts.paths})
+
+
+def _of_methods(path: PathFacts) -> dict[str, float]:
+    """Time of a write and its flush by method, in ns."""
+    return {one.method: one.ns for one in path.syncs if one.test == "one-write" and one.ns}
 
 
 def _commits(facts: StorageFacts) -> Panel:
+    return _bars({path.path: _of_commits(path) for path in facts.paths})
+
+
+def _of_commits(path: PathFacts) -> dict[str, float]:
+    """Percentiles of flushes, alone and under a checkpoint, in ns."""
+    sides = {
+        "alone": [one.alone.flush for one in path.mixed],
+        "checkpoint": [one.under.flush for one in path.mixed],
+    }
+    return {
+        f"{name}, {share}": median(getattr(one, f"{share}_ns") for one in flushes)
+        for name, flushes in sides.items()
+        for share in ("p50", "p99")
+    }
+
+
+def _bars(times: dict[str, dict[str, float]]) -> Panel:
+    """Times in ns, of each path by what took them, in the unit that keeps labels short."""
+    most = max((ns for each in times.values() for ns in each.values()), default=0.0)
+    unit, unit_ns = ("ms", _MS_NS) if most >= _IN_MS_FROM_NS else ("µs", _US_NS)
     bars, lines = [], []
-    for index, path in enumerate(facts.paths):
-        windows = path.mixed
-        sides = {
-            "alone": [one.alone.flush for one in windows],
-            "checkpoint": [one.under.flush for one in windows],
-        }
-        values = {
-            f"{name}, {share}": median(getattr(one, f"{share}_ns") for one in flushes)
-            for name, flushes in sides.items()
-            for share in ("p50", "p99")
-        }
+    for index, (path, each) in enumerate(times.items()):
         bars.append(
             go.Bar(
-                x=list(values), y=[ns / _US_NS for ns in values.values()],
+                x=list(each), y=[ns / unit_ns for ns in each.values()],
                 marker={"color": look.stage_colour(index)},
-                hovertemplate=f"{look.plain(path.path)}, %{{x}}: %{{y:,.3r}} µs<extra></extra>",
+                hovertemplate=f"{look.plain(path)}, %{{x}}: %{{y:,.3r}} {unit}<extra></extra>",
             )
         )  # fmt: skip
-        lines += [f"{path.path}, {name}: {ns_text(ns)}" for name, ns in values.items()]
-    figure = look.figure(bars, xaxis=look.axis(), yaxis=look.axis("µs"), barmode="group")
+        lines += [f"{path}, {name}: {ns_text(ns)}" for name, ns in each.items()]
+    figure = look.figure(bars, xaxis=look.axis(), yaxis=look.axis(unit), barmode="group")
     return Panel("", "; ".join(lines), figure)

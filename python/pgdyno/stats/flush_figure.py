@@ -14,10 +14,10 @@ from math import log
 
 import numpy as np
 
-from pgdyno.model.floor import Commits, Floor, PathRound, Probed, UnderCheckpoint
+from pgdyno.model.floor import PAUSES_US, Commits, Floor, PathRound, Probed, UnderCheckpoint
 from pgdyno.model.floor_figures import APART, PROGRAMS, Doubt, FlushFigure, Span
 from pgdyno.model.units import count_text, ns_text, seconds_text
-from pgdyno.model.wording import plural
+from pgdyno.model.wording import listed, plural
 from pgdyno.stats.group_commit import Curve, Flush
 from pgdyno.stats.interval import estimate
 from pgdyno.stats.storage import flush_rate
@@ -48,10 +48,13 @@ def flush_figure(floor: Floor, probed: Probed) -> FlushFigure:
     single = [ns for times in alone for ns in times]
     if rounds and (all_methods := flush_rate(floor).ns):
         single.append(all_methods)
-    fastest = list(map(fastest_ns, rounds or [_measured_once(floor)]))
+    each_round = rounds or [_measured_once(floor)]
+    fastest = list(map(fastest_ns, each_round))
     flush_ns = span_of(fastest).mid
     flush = Span(flush_ns, min(*single, *fastest), max(*single, flush_ns), len(single))
-    return FlushFigure(flush, len(rounds), tuple(map(span_of, alone)), flush.as_rates())
+    otherwise = tuple(dict.fromkeys(where for one in each_round if (where := _otherwise(one))))
+    by_program = tuple(map(span_of, alone))
+    return FlushFigure(flush, len(rounds), by_program, flush.as_rates(), otherwise)
 
 
 def measured_flush(floor: Floor, probed: Probed) -> Flush:
@@ -111,6 +114,16 @@ def fastest_ns(one: PathRound) -> float:
     """
     rates = [one.fdatasync_per_s, one.mixed.alone.per_s, one.mixed.under.per_s]
     return 1e9 / max(*rates, *(rested.per_s for rested in one.rested))
+
+
+def _otherwise(one: PathRound) -> str | None:
+    """Beside or after what commits of a round were fastest; None: beside and after nothing."""
+    in_a_row = max(one.fdatasync_per_s, one.mixed.alone.per_s)
+    rates = {"under a checkpoint": one.mixed.under.per_s}
+    for pause_us, rested in zip(PAUSES_US, one.rested, strict=False):  # none in early files
+        rates[f"after {pause_us} µs of rest"] = rested.per_s
+    where = max(rates, key=rates.__getitem__)
+    return where if rates[where] > in_a_row else None
 
 
 def _measured_once(floor: Floor) -> PathRound:
@@ -175,8 +188,9 @@ def _faster_otherwise(floor: Floor, probed: Probed) -> Iterator[Doubt]:
     flush_ns, row_ns = figure.flush.mid, figure.in_a_row.mid
     yield Doubt(
         "commits were faster under a checkpoint or after rest than right after another",
-        f"{ns_text(flush_ns)} each ({count_text(1e9 / flush_ns)}/s), right after another"
-        f" {ns_text(row_ns)} ({count_text(1e9 / row_ns)}/s)",
+        f"{ns_text(flush_ns)} each ({count_text(1e9 / flush_ns)}/s), fastest"
+        f" {listed(figure.otherwise, 'or')}, right after another {ns_text(row_ns)}"
+        f" ({count_text(1e9 / row_ns)}/s)",
         "Storage that is kept busy, or that was left alone, seems to flush faster here; or it was"
         " faster at that moment. Plan with the slower of the two.",
     )

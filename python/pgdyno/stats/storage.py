@@ -14,11 +14,10 @@ from pgdyno.model.floor import (
     SyncRate,
     Together,
 )
-from pgdyno.model.floor_figures import DEFAULT_METHOD, Cap, Doubt, IopsKnee
+from pgdyno.model.floor_figures import DEFAULT_METHOD, NEAR_PEAK, Cap, Doubt, IopsKnee
 from pgdyno.model.units import ns_text
 from pgdyno.model.wording import listed, plural
 
-NEAR_PEAK = 0.9  # of the highest rate: the knee is the first load that reaches it
 ADDS_UP = 0.85  # of the sum of the paths alone
 _CPU_FULL = 0.9
 _FLASH_NS = 100_000  # writing to flash takes longer; a protected cache does not
@@ -67,7 +66,7 @@ def cap(floor: Floor, probed: Probed) -> Cap:
     at = f"{found.knee.per_s:,.0f} random reads/s with {found.knee.outstanding} under way"
     peaks = [iops_knee(floor, pattern).peak.per_s for pattern in PATTERNS]
     if not found.flat:
-        return Cap("not reached", f"{at}, the largest load tried: still rising")
+        return Cap("not reached", f"{at}, {_not_flat(floor, found)}")
     if min(peaks) >= NEAR_PEAK * max(peaks):
         at += " (random and sequential, reads and writes alike: requests are counted)"
     peak = found.peak
@@ -90,6 +89,16 @@ def cap(floor: Floor, probed: Probed) -> Cap:
     paths = plural(len(together.shares), "path")
     sums = f"{paths} together reach {both:,.0f}/s of {alone:,.0f}/s alone"
     return Cap("device" if both >= ADDS_UP * alone else "host", f"{at}, no more beyond; {sums}")
+
+
+def _not_flat(floor: Floor, found: IopsKnee) -> str:
+    """Why a load shows no cap: what was not tried beyond it."""
+    loads = [point.outstanding for point in best_points(floor, "random read")]
+    if len(loads) == 1:
+        return "the only load tried: whether a larger one reaches more is not known"
+    if found.knee.outstanding == loads[-1]:
+        return "the largest load tried: still rising"
+    return "near the highest rate; no load of twice as many was tried"
 
 
 def shared_disks(floors: Sequence[Floor]) -> tuple[str, ...]:

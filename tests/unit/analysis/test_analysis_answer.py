@@ -85,6 +85,16 @@ def test_a_stage_that_fails_is_not_praised_for_what_lived(tmp_path: Path) -> Non
     assert words.verdict(compared) == "undecided, trials failed"
 
 
+def test_an_interval_without_an_end_in_sight_says_so(tmp_path: Path) -> None:
+    """Of two rounds that differ much; a number of twelve digits would look like knowledge."""
+    compared = analysed(tmp_path / "run.sqlite", invalid=()).stages[1].to_first
+    assert compared is not None
+    wide = replace(compared, low=0.0004, high=4_109_248_431_634.7)
+
+    assert words.interval(wide) == "below 0.001 to above 1,000"
+    assert words.interval(replace(wide, low=0.001, high=999.9)) == "0.001 to 999.900"
+
+
 def losses(*found: tuple[Rung, str, str]) -> Durability:
     return Durability(tuple(Loss(rung, what, "…", layer, "…") for rung, what, layer in found))
 

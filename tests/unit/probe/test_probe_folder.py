@@ -111,6 +111,19 @@ def _ended(pid: int) -> bool:
         return True
 
 
+def test_all_that_a_probe_would_refuse_is_refused_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(PlanError, match="file is not a folder"):
+        require_room([file], 1)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr("pgdyno.probe.folder.stranger_on", lambda _: Path("/srv/theirs"))
+    with pytest.raises(PlanError, match="others than root can change /srv/theirs"):
+        require_room([tmp_path], 1)
+
+
 def test_two_names_of_one_folder_are_refused(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "disk")

@@ -30,6 +30,7 @@ from pgdyno.report.storage import (
     tables,
 )
 from pgdyno.report.storage_answer import answer, warnings
+from pgdyno.report.storage_charts import drawings
 from pgdyno.store.run_file import RunFile
 from tests.data.probed import DISK, MEMORY, at_rates, floor, in_rounds, probed
 
@@ -49,11 +50,21 @@ def test_paths_stand_side_by_side() -> None:
     assert claims["atomic writes"] == ["none promised", "unknown"]
     assert measured["a flush of one page"] == ["48.5 µs (48.5 µs to 376 µs)"] * 2
     assert measured["commits of one client, at most"] == ["20,600/s (2,659 to 20,600)"] * 2
-    assert measured["  pg_test_fsync, fdatasync"] == ["20,600/s"] * 2
-    assert measured["  fio, fdatasync"] == ["2,659/s"] * 2
-    assert measured["random read"][0].startswith("100,000/s")
+    assert claims["block device"] == ["vda", "none"]
+    assert measured["commits by pg_test_fsync"] == ["20,600/s"] * 2
+    assert measured["commits by fio"] == ["2,659/s"] * 2
+    assert measured["random read, at most"][0].startswith("100,000/s")
     assert follows["1 client"] == measured["commits of one client, at most"]
     assert follows["commit_delay to try"] == ["24 µs"] * 2
+
+
+def test_each_row_is_understood_alone() -> None:
+    """A page shows no indentation: what a row is of stands in its name."""
+    for table in tables(BOTH):
+        names = [row[0].text for row in table.rows]
+        assert len(set(names)) == len(names)
+        assert names == [name.strip() for name in names]
+    assert "a knee is the first load that reaches 90% of the highest rate" in " ".join(limits(BOTH))
 
 
 def test_a_flush_after_rest_is_told_where_it_takes_longer() -> None:
@@ -63,7 +74,7 @@ def test_a_flush_after_rest_is_told_where_it_takes_longer() -> None:
     alone = one.mixed.alone
     level = replace(one, rested=(alone, alone, alone))
 
-    assert measured["  a flush after 60 µs of rest"] == "×1.25"
+    assert measured["flush after 60 µs of rest"] == "×1.25"
     assert "/a: after 800 µs of rest a flush takes 3.00 times as long as right after another" in (
         " ".join(limits(BOTH))
     )
@@ -206,6 +217,22 @@ def test_the_page_holds_charts_doubts_and_limits() -> None:
     assert "http://" not in page.split("<script>")[0]
 
 
+@pytest.mark.parametrize(("times", "unit"), [(1, "µs"), (1000, "ms")])
+def test_long_flushes_are_drawn_in_milliseconds(times: int, unit: str) -> None:
+    """An axis of 40k µs makes its reader count."""
+    one = floor("/a")
+    assert one.mixed is not None
+    flush = one.mixed.under.flush
+    slow = replace(flush, p99_ns=times * flush.p99_ns)
+    under = replace(one.mixed.under, flush=slow)
+    facts = storage_facts(probed(replace(one, mixed=replace(one.mixed, under=under))))
+    (panel,) = drawings(facts)["commits"].panels
+    figure = panel.figure.to_plotly_json()
+
+    assert figure["layout"]["yaxis"]["title"]["text"] == unit
+    assert figure["data"][0]["y"][-1] == slow.p99_ns / {"µs": 1e3, "ms": 1e6}[unit]
+
+
 def test_the_limits_of_the_numbers_are_told() -> None:
     told = " ".join(limits(BOTH))
 
@@ -291,11 +318,12 @@ def test_commits_that_are_faster_otherwise_are_told_with_both_rates() -> None:
     found = storage_facts(in_rounds((busy,), (busy,)))
 
     assert (
-        "at most 2,248 times a second (462 to 20,600), after rest or beside other writes; one right"
-        " after another 462, 16 clients" in answer(found)[0]
+        "one client commits at most 2,248 times a second (462 to 20,600) and 16 clients 17,984,"
+        " where CPU allows. That is under a checkpoint: right after another it commits 462 times a"
+        " second." in answer(found)[0]
     )
     (said,) = (one for one in warnings(found) if "after rest" in one)
-    assert "(2,248/s), right after another 2.16 ms (462/s)" in said
+    assert "(2,248/s), fastest under a checkpoint, right after another 2.16 ms (462/s)" in said
 
 
 def test_a_loop_device_is_named_with_the_disk_of_its_file() -> None:

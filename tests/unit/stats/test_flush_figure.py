@@ -131,8 +131,26 @@ def test_commits_that_are_faster_under_a_checkpoint_are_told() -> None:
     busy = replace(one, mixed=replace(one.mixed, under=under))
     found = in_rounds((busy,), (busy,))
 
-    assert "250 µs each (4,000/s), right after another 1.00 ms (1,000/s)" in told(found)
+    assert (
+        "250 µs each (4,000/s), fastest under a checkpoint, right after another 1.00 ms (1,000/s)"
+    ) in told(found)
     assert flush_figure(found.floors[0], found).commits.mid == pytest.approx(4000)
+
+
+def test_where_commits_were_fastest_is_named_once() -> None:
+    """After a short rest, perhaps, while a longer one takes longer: no contradiction then."""
+    one = at_rates("/a", 1000, 1000)
+    short, *longer = one.rested
+    rested = replace(one, rested=(replace(short, per_s=4000.0), *longer))
+    under = replace(one.mixed.under, per_s=3000.0)
+    busy = replace(one, mixed=replace(one.mixed, under=under))
+
+    found = in_rounds((rested,), (busy,), (rested,), (one,))
+    assert flush_figure(found.floors[0], found).otherwise == (
+        "after 60 µs of rest", "under a checkpoint",
+    )  # fmt: skip
+    found = in_rounds((one,), (one,))
+    assert flush_figure(found.floors[0], found).otherwise == ()
 
 
 def test_rest_is_compared_within_its_round() -> None:

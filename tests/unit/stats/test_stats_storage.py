@@ -52,6 +52,22 @@ def test_a_rate_that_rises_has_no_cap_yet() -> None:
     one = floor("/a", rates=RISING)
 
     assert cap(one, probed(one)).by == "not reached"
+    assert cap(one, probed(one)).fact.endswith(", the largest load tried: still rising")
+
+
+@pytest.mark.parametrize(
+    ("rates", "said"),
+    [
+        ({16: 90_000.0}, "with 16 under way, the only load tried: whether a larger one reaches"),
+        ({16: 95_000.0, 24: 96_000.0}, "near the highest rate; no load of twice as many was tried"),
+    ],
+)
+def test_what_was_not_tried_is_not_said_to_rise(rates: dict[int, float], said: str) -> None:
+    one = floor("/a", rates=rates)
+
+    assert cap(one, probed(one)).by == "not reached"
+    assert said in cap(one, probed(one)).fact
+    assert "rising" not in cap(one, probed(one)).fact
 
 
 @pytest.mark.parametrize(

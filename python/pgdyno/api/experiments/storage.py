@@ -66,6 +66,10 @@ _SIZE_MIN = 64 << 20
 _STARTS_S = 0.4  # fio, each time
 _WRITTEN_BYTES_PER_S = 300e6  # assumed before anything is measured
 _OVERHEAD_BYTES = 1 << 20
+_MEANT = {
+    "depths": "Each is a number of requests that a job has under way.",
+    "jobs": "Each is a number of jobs that run at once.",
+}
 COMPARED: tuple[Pattern, ...] = ("random read", "random write")  # in rounds, of several paths
 _COMPARED = len(COMPARED)
 _SEEDS_A_ROUND = 100_000  # above those of the grid, which has a seed for each window
@@ -79,7 +83,8 @@ def storage_cost(wish: Wish) -> Cost:
     """What probing takes of time and disk; nothing is touched.
 
     Raises:
-        PlanError: A path is not a folder or has too little room, a size is too small.
+        PlanError: A path is not a folder, is not to be written to or has too little room, a size
+            is too small.
         TargetError: fio is missing.
     """
     _check(wish)
@@ -102,8 +107,9 @@ def storage(
     Flushes and commits are probed in rounds, on every path in turn, so that the figure of a path
     has a spread and paths are compared as stages of a plan are.
 
-    Files are made in a folder of our own below each path, and always removed. Reads are harmless to
-    others, writes as fast as they can be are not: do not run it beside a server that matters.
+    Files are made in a folder of our own below each path, and always removed. It reads and writes
+    as fast as the storage can, which slows whoever shares it: do not run it beside a server that
+    matters.
 
     Args:
         wish: Paths, and how long and deep they are measured.
@@ -153,7 +159,7 @@ def resume(run: Run, _again: bool, on_event: Listener) -> Run:
 def _check_numbers(wish: Wish) -> None:
     for name, numbers in (("depths", wish.depths), ("jobs", wish.jobs)):
         for number in numbers:
-            require_within(name, number, 1, None, "Each of them is under way.")
+            require_within(name, number, 1, None, _MEANT[name])
     require_within("seconds", wish.seconds, 1, SECONDS_MAX, "They are those of each window.")
     if wish.rounds is not None:
         require_within(
@@ -171,7 +177,8 @@ def _check(wish: Wish) -> None:
     least = max(_SIZE_MIN, max(wish.jobs) << 20)  # each job has a part of its own
     if wish.size_bytes < least:
         raise PlanError(
-            f"the size is {bytes_text(wish.size_bytes)}, at least {bytes_text(least)} are needed"
+            f"the size is {bytes_text(wish.size_bytes)}, at least {bytes_text(least)} are needed",
+            "A smaller file says little of a disk, and each job needs 1 MiB of it.",
         )
     for path in wish.paths:
         try:
@@ -249,7 +256,7 @@ def require_possible(wish: Wish) -> Possible:
     """Refuse before anything is touched.
 
     Raises:
-        PlanError: A path is not a folder, or has too little room.
+        PlanError: A path is not a folder, is not to be written to, or has too little room.
         TargetError: fio is missing.
     """
     free = require_room([Path(path) for path in wish.paths], cost(wish).each_bytes)
