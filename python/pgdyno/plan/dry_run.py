@@ -358,9 +358,10 @@ def _needs(
     for together in shared(disks):
         needed = sum(room.need.total_bytes for room in together)
         paths = listed([room.path for room in together])
-        table.add_row(
-            "", _of(needed, together[0].free_bytes), f"together, on one file system: {paths}"
-        )
+        where = f"together, on one file system: {paths}"
+        if len([room for room in together if room.stage]) > 1:
+            where += "; what differs between these folders is chance"
+        table.add_row("", _of(needed, together[0].free_bytes), where)
     yield table
 
 

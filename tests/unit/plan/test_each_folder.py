@@ -120,7 +120,10 @@ def test_the_dry_run_shows_what_is_free_in_the_folder_that_is_used() -> None:
     needs = " ".join(" ".join(lines[lines.index(_heading(lines)) :]).split())
     assert " of 80.0 GiB in /srv/pgdyno: loaded fixture " in needs
     assert " of 700 GiB in /mnt/a: copy for the trial " in needs
-    assert "together, on one file system: /srv/pgdyno and /srv/b" in needs
+    assert (
+        "together, on one file system: /srv/pgdyno and /srv/b; what differs between these folders"
+        " is chance"
+    ) in needs
     assert "lie on one file system, which has" not in needs, "both fit"
 
 

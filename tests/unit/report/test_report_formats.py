@@ -73,6 +73,22 @@ def test_no_card_praises_what_a_check_speaks_against(facts: Facts) -> None:
         assert first.doubts == ()
 
 
+def test_folders_on_one_device_are_told(facts: Facts) -> None:
+    """Who compares two disks by two folders of one would read chance as a difference."""
+    first, second, third, *others = facts.stages
+    second, third = replace(second, folder="/srv/a"), replace(third, folder="/mnt/b")
+    host = {**facts.host, "file_system.device": "/dev/vda", "folders./srv/a.device": "/dev/vda"}
+    stages = (first, second, third, *others)
+    for device, told in (("/dev/vda", ", /srv/a and /mnt/b lie"), ("/dev/vdb", " and /srv/a lie")):
+        placed = {**host, "folders./mnt/b.device": device}
+        text = markdown.render(replace(facts, stages=stages, host=placed))
+        assert f"pgdyno's own folder{told} on one device, /dev/vda: what differs" in text
+    assert "lie on one device" not in markdown.render(facts)
+    in_memory = {"file_system.device": "tmpfs", "folders./srv/a.device": "tmpfs"}
+    apart = replace(facts, stages=stages, host={**facts.host, **in_memory})
+    assert "lie on one device" not in markdown.render(apart)
+
+
 def test_markdown_and_page_hold_every_cell(facts: Facts, own_page: str) -> None:
     text = markdown.render(facts).replace("\\", "")
     shown = html_text.unescape(own_page.replace("<wbr>", ""))  # where a long word may break
