@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from pgdyno.analysis.diagnosis_facts import StageDiagnosis, WindowDiagnosis
 from pgdyno.analysis.window_facts import StageWindows
+from pgdyno.diagnosis.rules import rules
 from pgdyno.diagnosis.window import diagnose_window
 from pgdyno.model.wording import plural
 
@@ -39,5 +40,8 @@ def _of_stage(stage: str, windows: list[WindowDiagnosis]) -> StageDiagnosis:
 
 
 def _short(key: tuple[str, tuple[str, ...]]) -> str:
+    """What rounds found, by the titles of rules, as the sentence of one names them."""
     outcome, limits = key
-    return " or ".join(limits).replace("_", " ") if limits else outcome
+    if not limits:
+        return "not known" if outcome == "unknown" else outcome
+    return " or ".join(rules()[name].title for name in limits)

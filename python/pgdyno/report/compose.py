@@ -85,6 +85,7 @@ def _card(stage: StageFacts, facts: Facts) -> Card:
             interval = words.interval(compared)
     return Card(
         name=stage.name,
+        why=f"{stage.why.rstrip('.')}." if stage.why else "",
         rung=stage.rung,
         risk=words.risks(stage),
         value=words.count(stage.throughput),

@@ -127,6 +127,7 @@ class Card:
     """A stage at a glance. What it says stands in the tables too."""
 
     name: str
+    why: str  # as the plan says it, with a full stop; empty: it does not
     rung: str
     risk: str
     value: str

@@ -170,7 +170,10 @@ def test_most_rounds_decide_and_disagreement_is_told() -> None:
     assert none.outcome == torn.outcome == "unknown"
     assert "none of its windows" in none.sentence
     assert none.window is None
-    assert "rounds disagree (1 round: flush; 1 round: reads; 1 round: cpu)" in torn.sentence
+    assert (
+        "rounds disagree (1 round: the flush of WAL at commit; 1 round: reading pages; 1 round: the"
+        " CPUs)"
+    ) in torn.sentence
 
 
 def test_parts_that_are_shown_add_up() -> None:

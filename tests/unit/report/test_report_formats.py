@@ -89,6 +89,16 @@ def test_folders_on_one_device_are_told(facts: Facts) -> None:
     assert "lie on one device" not in markdown.render(apart)
 
 
+def test_a_card_says_what_its_stage_is(facts: Facts) -> None:
+    """`initdb` means nothing to a manager; what the plan says of the stage does."""
+    first, *others = facts.stages
+    told = replace(facts, stages=(replace(first, why="PostgreSQL as it comes."), *others))
+    assert compose(told).cards[0].why == "PostgreSQL as it comes."
+    assert '<p class="why">PostgreSQL as it comes.</p>' in html.render(told)
+    silent = replace(facts, stages=tuple(replace(one, why="") for one in facts.stages))
+    assert 'class="why"' not in html.render(silent)
+
+
 def test_markdown_and_page_hold_every_cell(facts: Facts, own_page: str) -> None:
     text = markdown.render(facts).replace("\\", "")
     shown = html_text.unescape(own_page.replace("<wbr>", ""))  # where a long word may break

@@ -32,7 +32,7 @@ RULE = Rule(
     thresholds={"share": Threshold(0.05, "of session time, that waits for mapping or pins")},
     confounders=(
         "Sequential scans and vacuum of others take buffers as well.",
-        "On few CPUs the holder has usually lost its CPU: see class 2.",
+        "On few CPUs the holder has usually lost its CPU: look at the CPUs.",
     ),
     knobs=(
         Knob("shared_buffers"),

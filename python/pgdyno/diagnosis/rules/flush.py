@@ -48,7 +48,8 @@ RULE = Rule(
     needs=(needs.sessions, needs.sessions_of_others),
     thresholds={"share": Threshold(0.25, "of session time, that waits for a flush of WAL")},
     confounders=(
-        "A checkpoint's own flushes make those of WAL slower while they last: see class 7.",
+        "A checkpoint's own flushes make those of WAL slower while they last: look at what"
+        " checkpoints write.",
         "Storage that rested takes longer for its next flush.",
         "One flush serves all that came meanwhile: more connections may hide it.",
     ),

@@ -31,8 +31,8 @@ RULE = Rule(
     needs=(needs.sessions, needs.sessions_of_others),
     thresholds={"share": Threshold(0.10, "of session time, that inserts or writes WAL")},
     confounders=(
-        "On few CPUs the holder of an insertion lock has usually lost its CPU: see class 2.",
-        "Right behind a checkpoint, full page images fill the buffers: see class 6.",
+        "On few CPUs the holder of an insertion lock has usually lost its CPU: look at the CPUs.",
+        "Right behind a checkpoint, full page images fill the buffers: look at these.",
     ),
     knobs=(
         Knob("wal_buffers"),
