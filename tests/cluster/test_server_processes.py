@@ -93,7 +93,7 @@ def test_what_a_driver_wrote_stays_when_it_has_ended(tmp_path: Path) -> None:
     assert isinstance(one, Sampler)
     assert set(one.take().values()) == {0}
 
-    command = [sys.executable, "-c", WRITES, tmp_path / "file"]
+    command = [sys.executable, "-c", WRITES, str(tmp_path / "file")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
