@@ -281,6 +281,7 @@ def test_a_report_goes_through_links_and_to_devices(tmp_path: Path) -> None:
     assert sorted(one.name for one in tmp_path.iterdir()) == ["link.html", "target.html"]
 
 
+@pytest.mark.wide
 def test_a_run_file_that_cannot_be_written_is_told_before_anything_is_loaded(
     folder: Path, tmp_path: Path
 ) -> None:

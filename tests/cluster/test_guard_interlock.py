@@ -398,6 +398,7 @@ def test_a_state_that_is_not_ours_is_refused(guarded: Guarded) -> None:
     assert os.stat(guarded.data / "postgresql.conf").st_uid == postgres_user().uid
 
 
+@pytest.mark.wide
 def test_the_commands_do_it_and_say_how_it_stands(guarded: Guarded) -> None:
     def command(*words: str) -> tuple[int, str]:
         done = subprocess.run(

@@ -164,6 +164,7 @@ def test_trap_25_and_26_nothing_deadlocks_and_nothing_is_left_open(ran: Ran) -> 
 @pytest.mark.parametrize(
     "isolation", ["repeatable read", pytest.param("serializable", marks=pytest.mark.long)]
 )
+@pytest.mark.wide
 def test_trap_22_stricter_isolation_retries_and_stays_consistent(ran: Ran, isolation: str) -> None:
     connection = ran.connection
     c_load = loaded_workload(connection).c_load
