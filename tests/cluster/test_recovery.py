@@ -64,6 +64,12 @@ def test_recovery_is_timed_and_checked(folder: Path, home_env: Path, options: li
             assert trial.result.recovery is not None
             assert trial.result.recovery.replayed_bytes > 0
             assert trial.result.recovery.ready_s >= trial.result.recovery.redo_s > 0
+            (event,) = [one for one in trial.result.events if one.kind == "recovery"]
+            assert event.detail.replayed_bytes == trial.result.recovery.replayed_bytes
+            assert event.end_ns is not None
+            seconds = (event.end_ns - event.start_ns) / 1e9
+            redo_s, ready_s = trial.result.recovery.redo_s, trial.result.recovery.ready_s
+            assert redo_s <= seconds <= ready_s
             assert trial.result.conditions
             assert all(condition.ok for condition in trial.result.conditions)
             assert trial.result.phases_s["recover"] > trial.result.recovery.redo_s

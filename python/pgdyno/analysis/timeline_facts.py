@@ -24,8 +24,8 @@ class Checkpoint:
 class Mark:
     """Something else that the server's log or its statistics tell, on the same axis."""
 
-    # autovacuum | autoanalyze | restartpoint | lock_wait | temporary_file | error, of the log;
-    # analyze | vacuum, of statistics
+    # autovacuum | autoanalyze | restartpoint | recovery | lock_wait | temporary_file | error, of
+    # the log; analyze | vacuum, of statistics
     kind: str
     start_s: float
     end_s: float

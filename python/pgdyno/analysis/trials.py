@@ -213,6 +213,8 @@ def _said_of(event: Event) -> str:
     said = [detail.text, detail.lock, detail.table, detail.cause]
     said += [bytes_text(detail.file_bytes)] if detail.file_bytes is not None else []
     said += [f"{plural(detail.buffers, 'buffer')} written"] if detail.buffers is not None else []
+    if detail.replayed_bytes is not None:
+        said += [f"{bytes_text(detail.replayed_bytes)} of WAL replayed"]
     if detail.distance_bytes is not None:
         said += [f"{bytes_text(detail.distance_bytes)} of WAL since the one before"]
     if detail.table is not None:

@@ -29,6 +29,7 @@ class EventDetail:
     buffers_dirtied: int | None = None
     lock: str | None = None  # that was waited for, e.g. "ShareLock on transaction 4711"
     file_bytes: int | None = None  # of a temporary file
+    replayed_bytes: int | None = None  # of WAL, in a recovery
     text: str | None = None  # of an error, with its level
 
     def known(self) -> dict[str, str | float]:

@@ -53,7 +53,8 @@ _EVENT_CHARS = 200  # of what is said of one
 class LogSummary:
     """What a log tells."""
 
-    # By start: checkpoint, restartpoint, autovacuum, autoanalyze, lock_wait, temporary_file, error.
+    # By start: checkpoint, restartpoint, autovacuum, autoanalyze, lock_wait, temporary_file, error,
+    # recovery (from its redo until sessions may come).
     events: tuple[Event, ...]
     recovery: Recovery | None  # of the last start; None if it is not told
     bad: dict[str, int]  # `ERROR: message` -> how often, the first one first
@@ -68,6 +69,8 @@ class _Reader:
         self._checkpoint: Event | None = None  # that is under way, or a restartpoint
         self._began: int | None = None
         self._ready: int | None = None
+        self._replays: tuple[int, int] | None = None  # begin, and position in WAL, of one under way
+        self._replayed = 0
         self._redo: dict[str, tuple[int, int]] = {}  # starts, done -> time and position in WAL
         self._waiting: dict[str, Event] = {}  # process -> its wait, as far as it was told
         self._bad_events = 0
@@ -138,8 +141,16 @@ class _Reader:
         elif match := _REDO.match(message):
             lsn = (int(match[2], 16) << 32) + int(match[3], 16)
             self._redo[match[1]] = (_unix_ns(stamp), lsn)
+            if match[1] == "starts":
+                self._replays, self._replayed = self._redo["starts"], 0
+            elif self._replays:
+                self._replayed = lsn - self._replays[1]
         elif message.startswith("database system is ready to accept connections"):
             self._ready = _unix_ns(stamp)
+            if self._replays:
+                detail = EventDetail(replayed_bytes=self._replayed)
+                self._keep(Event("recovery", self._replays[0], self._ready, detail))
+                self._replays = None
 
     def _keep(self, event: Event) -> None:
         if len(self.events) < _EVENTS:

@@ -220,6 +220,17 @@ def test_recovery_is_timed_by_the_log_of_the_last_start() -> None:
     assert told(CRASH + CRASH.partition("redo starts")[0]).recovery is None, "it never came back"
 
 
+def test_a_recovery_is_an_event_from_its_redo_until_sessions_may_come() -> None:
+    (event,) = told(CRASH).events
+    assert (event.kind, event.detail.known()) == ("recovery", {"replayed_bytes": 0x2000010})
+    assert event.end_ns is not None
+    assert event.end_ns - event.start_ns == 2_550_000_000
+    again = told(CRASH + "2026-11-21 22:12:00.000 UTC [50] LOG:  database system is ready to accept"
+                 " connections\n")  # fmt: skip
+    assert again.events == (event,), "a restart in order has no redo"
+    assert told(CRASH.partition("2026-11-21 22:11:03.250")[0]).events == (), "it never came back"
+
+
 def test_a_start_without_replay_took_no_time_for_it() -> None:
     lines = [line for line in CRASH.splitlines(keepends=True) if "redo" not in line]
 

@@ -78,6 +78,7 @@ _MARKS = {
     "analyze": ("ANALYZE", "diamond-open", look.stage_colour(4)),
     "vacuum": ("VACUUM", "square-open", look.stage_colour(1)),
     "restartpoint": ("restartpoint", "hexagon", look.stage_colour(2)),
+    "recovery": ("recovery", "star", "var(--bad)"),
     "lock_wait": ("wait for a lock", "triangle-down", "var(--wait-lock)"),
     "temporary_file": ("temporary file", "circle", "var(--wait-io)"),
     "error": ("error", "x", "var(--bad)"),
