@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import psutil
-import psycopg
 import pytest
 
 import pgdyno
 from pgdyno.catalog.waits import wait_of
 from pgdyno.sample import recorder as recording
-from pgdyno.sample.link import Link
+from pgdyno.sample.link import Found, Link, Session
 from pgdyno.sample.recorder import Recorder
 from pgdyno.sample.sampler import Subject
 from pgdyno.sample.samplers import samplers_of, samplers_of_server
@@ -35,16 +34,15 @@ def server(session_home: object) -> Iterator[pgdyno.Server]:
 def recording_of(server: pgdyno.Server) -> Iterator[tuple[Link, Recorder]]:
     """All samplers of a server that is ours."""
 
-    def samplers(session: psycopg.Connection[tuple[object, ...]]) -> object:
+    def samplers(session: Session) -> Found:
         return samplers_of_server(
             Subject(session, ["postgres"], ours=True, wait_of=wait_of,
                     own_pids={session.info.backend_pid})
         )  # fmt: skip
 
     with ExitStack() as stack:
-        link = stack.enter_context(
-            Link(lambda: own_session(server.connection), samplers, quiet=True)  # type: ignore[arg-type]
-        )
+        opened = Link(lambda: own_session(server.connection), samplers, quiet=True)
+        link = stack.enter_context(opened)
         yield link, stack.enter_context(Recorder(link.found(), link=link))
 
 
