@@ -20,6 +20,7 @@ from pgdyno.analysis.cycle_facts import (
     VacuumFacts,
     VacuumTable,
 )
+from pgdyno.analysis.disk_facts import Advice, DiskInUse, StorageInUse
 from pgdyno.analysis.drill import drill_facts
 from pgdyno.analysis.facts import (
     Deviation,
@@ -257,6 +258,16 @@ def _with_what_the_server_counted(facts: Facts) -> Facts:
             34, (PlanChange("no_stock", names[0], 2, f"Seq Scan on {LONG}", "Index Scan"),),
             (PlanDifference("pay_name", tuple(f"Index Scan by {LONG}_{n}" for n in names)),),
             (("no_items", f"relation {LONG} does not exist"),),
+        ),
+        storage=StorageInUse(
+            tuple(
+                DiskInUse(name, f"/srv/{LONG[:40]}", names[0], 12_345.6, 0.000_123, 1.5, 2_345.6,
+                          0.004_567, 123.4, 0.000_789, 0.45, 0.123, 7.8)
+                for name in names
+            ),
+            (f"/srv/{LONG[:40]}", "/mnt/local ssd"), True,
+            (Advice(names[0], "let a session read ahead", LONG,
+                    {"effective_io_concurrency": "64"}, LONG, "parallel-io"),),
         ),
         telemetry=TelemetryFacts(
             tuple(TelemetryCost(name, "default", 0.0123, 37.5, 0.0012) for name in names),

@@ -73,7 +73,7 @@ def test_nothing_is_read_of_the_server_before_what_strikes_at_once(
 
     struck = Action("struck", lambda: lambda found, _: replace(found, notes=("struck",)), at_once)
     looked = Action("looked", lambda: lambda found, _: found)
-    ready = SimpleNamespace(others=(), each=())
+    ready = SimpleNamespace(others=(), each=(), pooled=None)
     for name, stands_in in {
         "started": (ready, []),
         "guarding": nullcontext(),
