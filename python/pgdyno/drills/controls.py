@@ -32,6 +32,8 @@ _NEVER_MADE: Key = (0, 0, -1, -1, -1, -1)
 _HEADER_BYTES = 24  # of a page: line pointers follow, or the bits of a visibility map
 _BITS = b"\x03"  # of the first block: all see it, and it is frozen
 _DELETED = (
+    # Else VACUUM may come before the commit is flushed, and then says of no row that all see it.
+    "SET synchronous_commit = on",
     "CREATE TABLE pgdyno_deleted WITH (autovacuum_enabled = off) AS SELECT 1 AS number",
     "VACUUM pgdyno_deleted",
     "DELETE FROM pgdyno_deleted",
