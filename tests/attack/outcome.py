@@ -30,6 +30,7 @@ _PYTHON = re.compile(
     r"Traceback|datetime\.|<class|<object|\bNone\b|PosixPath|Decimal\(|Fraction\(|\('|\{'\w+':|"
     r"\b(?:True|False)\b|[a-z]Error\b|dict_keys"
 )
+_AROUND = 4  # letters beside such a word, by which it is found in the input
 
 
 class Hang(BaseException):
@@ -92,8 +93,13 @@ def command(monkeypatch: pytest.MonkeyPatch, *words: str) -> Ended:
     return Ended(code, out.getvalue(), err.getvalue())
 
 
-def require_clean(ended: Ended, *named: str) -> str:
+def require_clean(ended: Ended, *named: str, given: bytes = b"") -> str:
     """Whether it was accepted or refused; a refusal names what it must, and no Python.
+
+    Args:
+        ended: The command.
+        named: What a refusal has to name.
+        given: The input, of which it may quote what looks like Python.
 
     Raises:
         AssertionError: It is neither.
@@ -104,8 +110,10 @@ def require_clean(ended: Ended, *named: str) -> str:
     assert "error: " in ended.err, f"no error is told: {ended.err!r}"
     for name in named:
         assert name in ended.err, f"{name} is not named: {ended.err}"
-    python = _PYTHON.search(ended.err)
-    assert python is None, f"Python's words {python[0]!r}: {ended.err}" if python else ""
+    own = given.decode(errors="replace")
+    for python in _PYTHON.finditer(ended.err):
+        around = ended.err[python.start() - _AROUND : python.end() + _AROUND]
+        assert around in own, f"Python's words {python[0]!r}: {ended.err}"
     return "refused"
 
 

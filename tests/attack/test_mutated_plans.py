@@ -201,7 +201,7 @@ def test_a_mutated_mix_or_script_is_carried_out_or_refused(
         with tally.case(number, text, str(path)):
             ended = command(monkeypatch, "run", "attacked.toml", "--dry-run")
             named = ["attacked.toml", path.name] if ended.code else []
-            tally.counts[require_clean(ended, *named)] += 1
+            tally.counts[require_clean(ended, *named, given=text)] += 1
         (at_home / path).write_bytes(before)
     assert tally.counts["refused"]
     tally.keep()
