@@ -22,6 +22,7 @@ from pgdyno.model.plan import Stage
 from pgdyno.model.run import Event, Series, TrialRecord, TrialResult
 from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.report import json, markdown, summary
+from pgdyno.report.sections.cycles import unlike_text
 from pgdyno.store import RunFile
 from tests.data.miniature import CHARACTERS, SECOND_NS, Character, write_miniature
 
@@ -352,5 +353,8 @@ def test_vacuum_that_windows_missed_is_named(tmp_path: Path) -> None:
     told = " ".join(markdown.render(facts).split())
     assert "wrote 25% and 0% of the WAL with 6.0 s and 0.0 s of CPU" in told
     assert "the windows of rounds 1, 2 and 3 hold nothing of it" in told
+    assert "the window of round 2 holds nothing of it" in unlike_text(
+        replace(vacuum, missed_rounds=(2,))
+    )
     assert "| tuned: 2 others | 6 |" in told
     assert "pg_type" not in told

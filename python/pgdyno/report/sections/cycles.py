@@ -214,5 +214,6 @@ def unlike_text(vacuum: VacuumFacts) -> str:
         text += f" with {vacuum.cpu_s:.1f} s and {vacuum.window_cpu_s:.1f} s of CPU"
     if vacuum.missed_rounds:
         rounds = listed([str(one) for one in vacuum.missed_rounds])
-        text += f"; the windows of rounds {rounds} hold nothing of it"
+        one, many = f"window of round {rounds} holds", f"windows of rounds {rounds} hold"
+        text += f"; the {one if len(vacuum.missed_rounds) == 1 else many} nothing of it"
     return text
