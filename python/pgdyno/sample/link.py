@@ -36,6 +36,7 @@ class Link:
         samplers: What can be read of the server in a session.
         quiet: Whether the server is ours, and no pooler stands before it.
         beside: Sessions on other servers that are asked, too; they are not opened anew.
+        consoles: Likewise, of poolers, which know no limits.
 
     Raises:
         psycopg.Error: The server does not let it in.
@@ -48,10 +49,11 @@ class Link:
         *,
         quiet: bool = False,
         beside: Sequence[Session] = (),
+        consoles: Sequence[Session] = (),
     ) -> None:
         self._opened, self._samplers, self._quiet = opened, samplers, quiet
         self.session = opened()
-        self._beside = beside
+        self._beside, self._consoles = beside, consoles
 
     def __enter__(self) -> Self:
         return self
@@ -89,7 +91,7 @@ class Link:
 
     def cut(self) -> None:
         """Whoever waits for an answer, in another thread, gets an error instead."""
-        for one in (self.session, *self._beside):
+        for one in (self.session, *self._beside, *self._consoles):
             with suppress(OSError, psycopg.Error):
                 copy = socket.socket(fileno=os.dup(one.pgconn.socket))
                 with copy:

@@ -35,6 +35,7 @@ POOLER = "pooler"
 CONSOLE = "pgbouncer"
 """The database in which it tells of itself."""
 _PROGRAM = "pgbouncer"
+_ABSENT = f"program {_PROGRAM} is not on PATH"
 _CONFIG, _USERS, _LOG = "pgbouncer.ini", "users.txt", f"{POOLER}.log"
 _SOCKET_PORT = 6432
 _SPARE_CLIENTS = 10  # beside the load's: the look whether it answers, and the console
@@ -48,7 +49,7 @@ def pooler_problems(stages: Sequence[Stage], user: OsUser) -> Iterator[tuple[str
         yield (
             asking,
             (
-                f"pooler: program {_PROGRAM} is not on PATH; install it, e.g. `apt-get install"
+                f"pooler: {_ABSENT}; install it, e.g. `apt-get install"
                 " pgbouncer`, or leave `pooler` out"
             ),
         )
@@ -94,9 +95,7 @@ class OwnPooler:
     ) -> None:
         program = _program(user)
         if program is None:
-            raise TargetError(
-                f"program {_PROGRAM} is not on PATH", "Install it: `apt-get install pgbouncer`."
-            )
+            raise TargetError(_ABSENT, "Install it: `apt-get install pgbouncer`.")
         over_tcp = load.password is not None
         if over_tcp:
             reached = replace(load, port=free_port())

@@ -65,7 +65,9 @@ def _link(ready: Ready, subject: Subject) -> Link:
 
     quiet = subject.ours and not connection.pooled
     beside = () if subject.replica is None else (subject.replica,)
-    return Link(lambda: own_session(connection), samplers, quiet=quiet, beside=beside)
+    consoles = () if subject.pooler is None else (subject.pooler,)
+    return Link(lambda: own_session(connection), samplers, quiet=quiet, beside=beside,
+                consoles=consoles)  # fmt: skip
 
 
 def with_servers(sampled: Sampled, recorders: Mapping[str, Recorder]) -> Sampled:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from types import SimpleNamespace
 from typing import Any, cast
 
 import psycopg
@@ -158,3 +160,30 @@ def test_samplers_that_lost_their_session_together_are_told_together() -> None:
         ("samplers a, b, c and 3 more", "told nothing for 2.2 s: gone"),
         ("sampler g", "told nothing for 1.2 s: a lock"),
     ]
+
+
+class Peer:
+    """A session whose other end never answers; it has `pgconn`, as those of psycopg have."""
+
+    def __init__(self) -> None:
+        self.own, self.other = socket.socketpair()
+        self.pgconn = SimpleNamespace(socket=self.own.fileno())
+        self.asked: list[bytes] = []
+
+    def execute(self, words: bytes) -> None:
+        self.asked.append(words)
+
+
+def test_all_sessions_are_cut_and_only_a_poolers_console_has_no_limits() -> None:
+    server, replica, console = (Peer() for _ in range(3))
+    link = Link(
+        lambda: cast(Any, server), lambda _: [], beside=[cast(Any, replica)],
+        consoles=[cast(Any, console)],
+    )  # fmt: skip
+    link.found()
+    assert [len(one.asked) for one in (server, replica, console)] == [1, 1, 0]
+    link.cut()
+    for one in (server, replica, console):
+        assert one.other.recv(1) == b"", "whoever waits for an answer is told that none comes"
+        one.own.close()
+        one.other.close()
