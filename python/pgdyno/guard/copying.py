@@ -46,22 +46,32 @@ class Copier:
     def wanted(self, named: BlocksInWal | None) -> Iterator[Wanted]:
         """Blocks of relations that may differ; None: all of them."""
         size = self.begin.block_bytes
+        for path, part, places in self._places(named):
+            first = part * self.begin.segment_blocks
+            for begin, count in runs(places):
+                for at in range(begin, begin + count, _RUN_BLOCKS_MAX):
+                    blocks = min(_RUN_BLOCKS_MAX, begin + count - at)
+                    yield Wanted(path, first + at, at * size, blocks)
+
+    def blocks_wanted(self, named: BlocksInWal | None) -> int:
+        """How many that is: a primary may tell of more than memory has room to list."""
+        return sum(len(places) for _, _, places in self._places(named))
+
+    def _places(self, named: BlocksInWal | None) -> Iterator[tuple[str, int, Sequence[int]]]:
+        """Blocks of each file that may differ, counted within it: its path, its part, which."""
+        size = self.begin.block_bytes
         for path, bytes_ in self.trees.source.items():
             relation = relation_of(path)
             if relation is None:
                 continue
             first, there = relation.part * self.begin.segment_blocks, bytes_ // size
             local = self.trees.local.get(path)
-            if named is None or local is None or relation.fork != "main":
-                places: Sequence[int] = range(there)
-            else:
+            places: Sequence[int] = range(there)
+            if named is not None and local is not None and relation.fork == "main":
                 known = (one - first for one in named.blocks.get(relation.stem, ()))
                 beyond = range(local // size, there)
                 places = sorted({one for one in known if 0 <= one < there} | set(beyond))
-            for begin, count in runs(places):
-                for at in range(begin, begin + count, _RUN_BLOCKS_MAX):
-                    blocks = min(_RUN_BLOCKS_MAX, begin + count - at)
-                    yield Wanted(path, first + at, at * size, blocks)
+            yield path, relation.part, places
 
     def take_relations(self, source: Leader, wanted: Sequence[Wanted], sessions: int) -> None:
         """Fetch blocks side by side, and write down those that differ.

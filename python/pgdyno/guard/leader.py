@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import psycopg
 
@@ -20,7 +21,8 @@ from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of
 from pgdyno.model.repair import RedoBegin
 from pgdyno.model.text import one_line
-from pgdyno.model.wording import listed
+from pgdyno.model.units import bytes_text
+from pgdyno.model.wording import listed, plural
 from pgdyno.pages.segment_names import (
     history_name,
     is_history,
@@ -31,6 +33,9 @@ from pgdyno.pages.segment_names import (
 
 LABEL = "pgdyno guard rejoin"
 CHUNK_BYTES = 1 << 20
+FILES_MAX = 4_000_000
+NAMES_BYTES_MAX = 512 << 20
+"""Files and what their names take, which a primary may tell of: all of them are held in memory."""
 _BATCH_BYTES = 8 << 20
 _STABLE_READS_MAX = 10
 _SINCE_BACKUP_NAMES = 150_000
@@ -204,28 +209,46 @@ class Leader(Source):
         """Files below some folders of the data directory, with their bytes.
 
         Raises:
-            TargetError: It is gone, its role may not look, or it tells of a file elsewhere: what it
-                tells becomes names on this machine.
+            TargetError: It is gone, its role may not look, it tells of more files than are taken,
+                or of one elsewhere: what it tells becomes names on this machine.
         """
-        with asking(self.connection):
-            found = dict(self.session.execute(_TREE.encode(), [list(tops)]).fetchall())
-        for path in found:
+        found: dict[str, int] = {}
+        for path, bytes_ in self._told(_TREE, [list(tops)]):
             if names_of(path)[0] not in tops:
                 raise TargetError(
                     f"the primary tells of {one_line(path)}, asked for was what lies in"
                     f" {listed(list(tops))}",
                     "PostgreSQL's own functions tell of no such file: trust nothing that it says.",
                 )
+            found[path] = bytes_
         return found
 
     def spaces(self) -> set[str]:
         """Names of what lies in its `pg_tblspc`.
 
         Raises:
-            TargetError: It is gone, or its role may not look.
+            TargetError: It is gone, its role may not look, or it tells of more than is taken.
         """
-        with asking(self.connection):
-            return {name for (name,) in self.session.execute(_SPACES.encode())}
+        return {name for (name,) in self._told(_SPACES)}
+
+    def _told(self, query: str, given: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
+        """Rows that begin with a name, one by one: a whole answer may be more than memory holds."""
+        files = bytes_ = 0
+        with (
+            asking(self.connection),
+            closing(self.session.cursor().stream(query.encode(), given)) as rows,
+        ):
+            for row in rows:
+                files, bytes_ = files + 1, bytes_ + len(row[0])
+                if files > FILES_MAX or bytes_ > NAMES_BYTES_MAX:
+                    self.session.close()  # else what is left of the answer is waited for
+                    raise TargetError(
+                        f"the primary tells of {plural(files, 'file', thousands=True)} at least,"
+                        f" whose names have {bytes_text(bytes_)}; taken are {FILES_MAX:,} and"
+                        f" {bytes_text(NAMES_BYTES_MAX)} at most",
+                        "If so many are in its folders, make a new copy: pg_basebackup.",
+                    )
+                yield row
 
     def raw(self, wanted: Sequence[Wanted]) -> Iterator[tuple[Wanted, bytes | None]]:
         """Bytes of files, where a block is a byte; None: there is no such file.

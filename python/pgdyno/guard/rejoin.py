@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -26,7 +26,6 @@ from pgdyno.guard.closing import close_and_open, closed_by
 from pgdyno.guard.copying import Copier
 from pgdyno.guard.journal import Step
 from pgdyno.guard.leader import Backup, Leader, LeaderFacts, chunks_of
-from pgdyno.guard.source import Wanted
 from pgdyno.guard.timelines import lines_of, own_lines
 from pgdyno.guard.tree import COPIED, files_below, relation_of, require_sizes, trees_of
 from pgdyno.guard.writing import Still, unasked, write_new
@@ -333,10 +332,10 @@ def _copied(
     require_sizes(trees.source, begin)
     with journal.new(journals, journal.REJOIN) as (folder, writer):
         copier = Copier(data, begin, told.backup_lsn, trees, writer)
+        blocks = copier.blocks_wanted(told.named)
+        _require_room(journals, copier, blocks)
         wanted = list(copier.wanted(told.named))
-        _require_room(journals, copier, wanted)
         close_and_open(data, writer, journal.REJOIN, begin.major)
-        blocks = sum(one.blocks for one in wanted)
         on_event(f"fetching {plural(blocks, 'block', thousands=True)}")
         copier.take_relations(leader, wanted, asked.sessions)
         copier.take_files(leader)
@@ -360,9 +359,8 @@ def _copied(
         return replace(report, outcome="rejoined", journal=str(folder.path))
 
 
-def _require_room(journals: Folder, copier: Copier, wanted: Sequence[Wanted]) -> None:
-    size = copier.begin.block_bytes
-    fetched = 2 * size * sum(one.blocks for one in wanted)
+def _require_room(journals: Folder, copier: Copier, blocks: int) -> None:
+    fetched = 2 * copier.begin.block_bytes * blocks
     trees = copier.trees
     removed = sum(trees.local[path] for path in trees.removed)
     others = 2 * sum(bytes_ for path, bytes_ in trees.source.items() if relation_of(path) is None)

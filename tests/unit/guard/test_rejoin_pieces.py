@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 
 from pgdyno.folders import Folder
+from pgdyno.guard import leader as leader_module
 from pgdyno.guard.blocks_in_wal import BlocksInWal
 from pgdyno.guard.copying import Copier
 from pgdyno.guard.journal import Step
@@ -111,16 +114,61 @@ def test_what_a_primary_tells_leads_to_no_file_outside_of_the_data(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def told_by(rows: Iterable[tuple[str, int]]) -> Any:
+    """A primary whose folders hold these, and whether its session was closed."""
+    closed: list[bool] = []
+    cursor = SimpleNamespace(stream=lambda *_: (row for row in rows))
+    session = SimpleNamespace(cursor=lambda: cursor, close=lambda: closed.append(True))
+    leader: Any = Leader.__new__(Leader)
+    leader.connection, leader.session = None, session
+    return leader, closed
+
+
 @pytest.mark.parametrize("path", [*ELSEWHERE, "pg_hba.conf", "pg_wal/1"])
 def test_a_primary_that_tells_of_files_elsewhere_is_refused(path: str) -> None:
     told = {"base/5/1": 8192, path: 8}
-    rows = SimpleNamespace(fetchall=lambda: list(told.items()))
-    leader: Any = Leader.__new__(Leader)
-    leader.connection, leader.session = None, SimpleNamespace(execute=lambda *_: rows)
+    leader, _ = told_by(told.items())
     with pytest.raises(TargetError, match=r"no path of a file below|tells of pg_.*, asked for"):
         leader.tree(["base", "global"])
     del told[path]
+    leader, _ = told_by(told.items())
     assert leader.tree(["base", "global"]) == told
+
+
+def test_a_primary_that_tells_of_files_without_end_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It makes them up as it goes; each would be a name in memory."""
+    for name, most, refused in (
+        ("FILES_MAX", 1000, "tells of 1,001 files at least, whose names have 9.67 KiB; taken are"
+         " 1,000 and 512 MiB at most"),
+        ("NAMES_BYTES_MAX", 1024, r"tells of 114 files at least, whose names have 1.01 KiB; taken"
+         " are 4,000,000 and 1.00 KiB at most"),
+    ):  # fmt: skip
+        with monkeypatch.context() as patched:
+            patched.setattr(leader_module, name, most)
+            for ask in ("tree", "spaces"):
+                without_end = ((f"base/5/{n}", 0) for n in count(1))
+                rows: Any = without_end if ask == "tree" else ((one,) for one, _ in without_end)
+                leader, closed = told_by(rows)
+                with pytest.raises(TargetError, match=refused):
+                    leader.tree(["base"]) if ask == "tree" else leader.spaces()
+                assert closed, "nobody waits for the rest"
+
+
+def test_blocks_are_counted_before_they_are_listed() -> None:
+    """Each file may be one of a gigabyte, all of whose blocks are to be fetched."""
+    source = {f"base/5/{n}": 1 << 30 for n in range(20_000)}
+    with Folder.hold(Path("/")) as data:
+        unwritten: Any = None
+        copier = Copier(data, BEGIN, "0/1", Trees(source, {}), unwritten)
+        assert copier.blocks_wanted(None) == 20_000 * (1 << 17)
+        named = BlocksInWal(VERSION)
+        named.add([NamedRelation(1663, 5, 7, (1, 3, 200_000))], [], "primary")
+        local = {"base/5/7": 6 * 8192, "base/5/7_vm": 8192}
+        copier.trees = Trees({"base/5/7": 8 * 8192, "base/5/7_vm": 8192, "base/5/9": 8192}, local)
+        wanted = list(copier.wanted(named))
+        assert copier.blocks_wanted(named) == sum(one.blocks for one in wanted) == 6
 
 
 def test_a_history_tells_where_a_timeline_was_left() -> None:
