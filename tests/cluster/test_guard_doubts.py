@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from pgdyno import Guard
+from pgdyno.guard import arming
 from pgdyno.guard.boot import boot_id
 from pgdyno.guard.control import read_control
-from pgdyno.guard.data_directory import data_directory
+from pgdyno.guard.data_directory import DataDirectory, data_directory
 from pgdyno.guard.include_file import include_path, write_pages
 from pgdyno.guard.interlock import (
     STATE,
@@ -25,6 +26,7 @@ from pgdyno.guard.interlock import (
     included,
     inode_of,
     read_armed,
+    release_copy,
     remove_line,
     write_armed,
     write_line,
@@ -273,5 +275,46 @@ def test_a_base_backup_carries_the_line_until_it_is_disarmed(guarded: Guarded) -
         assert included(copy / "postgresql.conf") is None
         assert included(guarded.data / "postgresql.conf") == guarded.include
         assert guarded.status().lock is Lock.open
+    finally:
+        shutil.rmtree(copy)
+
+
+@pytest.mark.wide
+def test_the_line_is_taken_out_of_a_copy_of_a_server_that_was_shut_down(
+    guarded: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guarded.arm()
+    copy = guarded.data.with_name("copy")
+    conf, programs, user = copy / "postgresql.conf", guarded.binaries.program, postgres_user()
+
+    def start_before(directory: DataDirectory) -> None:
+        words = ["-D", str(copy), "-o", "-c port=1", "-w", "-l", str(copy / "log"), "start"]
+        run([programs("pg_ctl"), *words], user=user)
+        release_copy(directory)
+
+    try:
+        kill_server(guarded.primary)
+        run(["cp", "-a", guarded.data, copy])
+        with pytest.raises(TargetError, match="neither a base backup nor of a server that was"):
+            Guard(copy).disarm()
+        assert included(conf) == guarded.include, "it is as it was"
+        assert read_armed(data_directory(copy)) is not None
+        shutil.rmtree(copy)
+
+        guarded.primary.start([], recovers=True)
+        guarded.primary.stop(clean=True)
+        run(["cp", "-a", guarded.data, copy])
+        Guard(copy).disarm()
+        assert (included(conf), read_armed(data_directory(copy))) == (None, None)
+        shutil.rmtree(copy)
+
+        run(["cp", "-a", guarded.data, copy])
+        monkeypatch.setattr(arming, "release_copy", start_before)
+        with pytest.raises(TargetError, match="a server was started on") as caught:
+            Guard(copy).disarm()
+        assert "restart it" in (caught.value.hint or "")
+        run([programs("pg_ctl"), "-D", copy, "stop"], user=user)
+        assert (included(conf), read_armed(data_directory(copy))) == (None, None)
+        assert guarded.status().lock is Lock.open, "the one that is armed stays so"
     finally:
         shutil.rmtree(copy)
