@@ -120,6 +120,7 @@ class LocalFacts:
     server_pid: int | None  # of the server on these data, where its process is seen
     is_armed: bool = False
     standby_life: Life | None = None  # as it was written down; None: it was not
+    stray_config: str = ""  # see `stray_configuration`
     closed_by: str | None = None  # what was broken off while it wrote; None: nothing was
 
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,8 +47,13 @@ include '{include}' {mark}
 """
 _LINE = re.compile(rf"^include '(?P<include>[^']+)' {_MARK}$", re.MULTILINE)
 _OURS = re.compile(rf"^(?:{_MARK}: .*|include '[^']+' {_MARK})\n?", re.MULTILINE)
+_INCLUDES = re.compile(
+    r"^[ \t]*include[ \t]*=?[ \t]*'((?:[^'\n]|'')+)'", re.MULTILINE | re.IGNORECASE
+)
+_INCLUDED_MAX = 10  # files; PostgreSQL follows as many, one in the other
 _PATRONI = "overwritten by Patroni"
-_PATRONI_BASE = "postgresql.base.conf"
+_PATRONI_LINES = 2  # at the beginning of what it writes
+_USUAL = "postgresql.conf"
 
 
 # -- the state ---------------------------------------------------------------------------------
@@ -156,11 +162,53 @@ def _is_elsewhere(directory: DataDirectory, armed: Armed) -> bool:
 
 
 def configuration_of(config_file: Path) -> Path:
-    """The file that the line belongs into: what Patroni writes anew includes one that it keeps."""
-    with Folder.hold(config_file.parent) as folder:
-        if folder.has(_PATRONI_BASE) and _PATRONI in _text(folder, config_file.name):
-            return config_file.parent / _PATRONI_BASE
-    return config_file
+    """The file that the line belongs into: what Patroni writes anew includes one that it keeps.
+
+    That is its `postgresql.base.conf`, under whatever name, or its `custom_conf`.
+
+    Raises:
+        TargetError: The configuration cannot be read.
+    """
+    text = _text_of(config_file)
+    if not any(_PATRONI in line for line in text.splitlines()[:_PATRONI_LINES]):
+        return config_file
+    return next(_included_by(config_file, text), config_file)
+
+
+def configuration_in(directory: DataDirectory) -> Path:
+    """The file in a data directory that has the line, if one there has."""
+    usual = directory.path / _USUAL
+    found = configuration_of(usual) if usual.is_file() else usual
+    return found if found.parent == directory.path else usual
+
+
+def stray_configuration(directory: DataDirectory, configuration: Path) -> str:
+    """What a server reads that is started on the data alone, and has no line; empty: nothing.
+
+    Whoever names no config_file starts it so: `postgres --single -D`, as Patroni does to recover a
+    cluster, also one whose configuration it keeps elsewhere.
+
+    Args:
+        directory: The data directory.
+        configuration: The file that the line belongs into.
+    """
+    usual = directory.path / _USUAL
+    wanted, ahead, seen = os.path.realpath(configuration), [usual], set[str]()
+    while ahead and len(seen) < _INCLUDED_MAX:
+        path = os.path.realpath(ahead.pop())
+        if path == wanted:
+            return ""
+        if path not in seen and os.path.exists(path):
+            seen.add(path)
+            with suppress(TargetError):  # what the guard may not read leads to nothing
+                ahead += _included_by(Path(path), _text_of(Path(path)))
+    return str(usual) if os.path.exists(usual) else ""
+
+
+def _included_by(config_file: Path, text: str) -> Iterator[Path]:
+    """Files that a configuration includes by name, in their order."""
+    for name in _INCLUDES.findall(text):
+        yield config_file.parent / name.replace("''", "'").replace("\\\\", "\\")
 
 
 def included(config_file: Path) -> Path | None:
@@ -169,8 +217,7 @@ def included(config_file: Path) -> Path | None:
     Raises:
         TargetError: The configuration cannot be read.
     """
-    with Folder.hold(config_file.parent) as folder:
-        found = _LINE.search(_text(folder, config_file.name))
+    found = _LINE.search(_text_of(config_file))
     return Path(found["include"]) if found else None
 
 
@@ -213,8 +260,9 @@ def require_changeable(directory: DataDirectory, config_file: Path) -> None:
             os.close(handle)
 
 
-def _text(folder: Folder, name: str) -> str:
-    return _read(folder, name)[0]
+def _text_of(config_file: Path) -> str:
+    with Folder.hold(config_file.parent) as folder:
+        return _read(folder, config_file.name)[0]
 
 
 def _read(folder: Folder, name: str) -> tuple[str, os.stat_result]:
@@ -276,7 +324,7 @@ def judge(directory: DataDirectory, armed: Armed, bindir: Path | None = None) ->
         TargetError: pg_control cannot be read.
     """
     config_file = (
-        _configuration_in(directory) if is_copy(directory, armed) else Path(armed.config_file)
+        configuration_in(directory) if is_copy(directory, armed) else Path(armed.config_file)
     )
     if config_file.is_file() and included(config_file) is None:
         return Lock.none
@@ -340,16 +388,10 @@ def release_copy(directory: DataDirectory) -> None:
     Raises:
         TargetError: Its configuration or its state cannot be changed.
     """
-    configuration = _configuration_in(directory)
+    configuration = configuration_in(directory)
     if configuration.is_file():  # it may lie elsewhere, as Debian has it, and was not copied then
         remove_line(directory, configuration)
     forget_armed(directory)
-
-
-def _configuration_in(directory: DataDirectory) -> Path:
-    """The file in a data directory that has the line, if one there has."""
-    usual = directory.path / "postgresql.conf"
-    return configuration_of(usual) if usual.is_file() else usual
 
 
 def shut(directory: DataDirectory) -> None:

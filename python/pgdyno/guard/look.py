@@ -21,6 +21,7 @@ from pgdyno.guard.interlock import (
     included,
     kind_below,
     require_changeable,
+    stray_configuration,
 )
 from pgdyno.guard.observe import (
     first_line,
@@ -158,7 +159,7 @@ def look_here(directory: DataDirectory, include: Path, config_file: str) -> Loca
         include: The file that decides full_page_writes once the server is armed.
         config_file: As the server names it; empty: the role may not know, or nobody was asked.
     """
-    line, wrong, configuration = None, "", Path()
+    line, wrong, stray, configuration = None, "", "", Path()
     if not config_file:
         wrong = "not known: the server does not answer, or the role may not read config_file"
     else:
@@ -166,6 +167,7 @@ def look_here(directory: DataDirectory, include: Path, config_file: str) -> Loca
             configuration = configuration_of(Path(config_file))
             found = included(configuration)
             line = str(found) if found else None
+            stray = stray_configuration(directory, configuration)
             require_changeable(directory, configuration)
             if not os.access(configuration.parent, os.W_OK):
                 wrong = f"folder {configuration.parent} cannot be written"
@@ -185,6 +187,7 @@ def look_here(directory: DataDirectory, include: Path, config_file: str) -> Loca
         config_wrong=wrong,
         line_include=line,
         server_pid=pid,
+        stray_config=stray,
         closed_by=closed,
     )
 

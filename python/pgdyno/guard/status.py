@@ -11,7 +11,15 @@ from pgdyno.guard.closing import VERSION_FILE, closed_by
 from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.guard.heartbeat import daemon_runs, last_beat
 from pgdyno.guard.include_file import read_pages, run_folder_of
-from pgdyno.guard.interlock import STATE, included, is_copy, judge, original_of, read_armed
+from pgdyno.guard.interlock import (
+    STATE,
+    configuration_in,
+    included,
+    is_copy,
+    judge,
+    original_of,
+    read_armed,
+)
 from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import Armed, Lock, Status, Step
 
@@ -56,7 +64,7 @@ class _Daemon:
 def _unarmed(directory: DataDirectory, runs: bool) -> Status:
     """Not armed; a line without a state is what neither arming nor disarming leaves."""
     wrong = tuple(_closed(directory))
-    configuration = directory.path / "postgresql.conf"
+    configuration = configuration_in(directory)
     if configuration.is_file() and (found := included(configuration)) is not None:
         wrong += (
             f"In {configuration} stands the line of {found}, but {STATE} is gone: arm it again, or"

@@ -85,6 +85,7 @@ SPOILED = {
     "rights-standby": [standby(missing_rights=("pg_stat_file(text,boolean)",))],
     "data-whole": [local(closed_by="repair"), local(closed_by="rejoin")],
     "configuration-file": [local(config_wrong="it is a link")],
+    "one-configuration": [local(stray_config="/data/postgresql.conf")],
     "server-process": [local(server_pid=None)],
     "run-folder": [local(run_folder_kind="ext4"), local(run_folder_wrong="closed")],
     "interlock": [local(line_include=None), local(line_include="/run/other.conf")],

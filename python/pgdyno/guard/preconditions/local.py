@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from pgdyno.guard.facts import Seen
 from pgdyno.model.file_system import IN_MEMORY
@@ -53,6 +54,15 @@ def _files(seen: Seen) -> Iterator[Finding]:
         "configuration-file", not local.config_wrong, local.config_wrong or local.config_file,
         "a file that the guard can change", "Let it be a regular file of the server's user; what"
         " writes it anew has to keep the guard's last line." if local.config_wrong else "",
+    )  # fmt: skip
+    stray = local.stray_config
+    yield Finding(
+        "one-configuration", not stray,
+        f"{stray} does not include it" if stray else local.config_file,
+        f"{Path(local.data, 'postgresql.conf')} is this file, includes it, or is not there",
+        f"Remove {stray}, or let it be the line include '{local.config_file}': a server that is"
+        " started on the data alone, as by `postgres --single -D`, reads it, and nothing there"
+        " stops it." if stray else "",
     )  # fmt: skip
     if local.is_armed:
         stands = local.line_include == local.include
