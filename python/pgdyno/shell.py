@@ -34,6 +34,11 @@ _WISHES = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # to end
 _NO_UTF8 = "backslashreplace"  # what programs say may hold names of files, which are any bytes
 _OURS = "PGDYNO_"  # begin of variables that are no libpq's
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"  # where ours names no folder that may be searched
+CLOSE_IT = (
+    "Take the right to write there away from others (chmod g-w,o-w), or install the program where"
+    " only root writes."
+)
+"""What lets root find a program for another user that is left out."""
 _UMASK = 0o022  # of other users, whatever root's is; PostgreSQL's programs narrow it themselves
 
 
@@ -135,7 +140,7 @@ def run(
             )
         out, err = popen.communicate(text, timeout_s)
     except OSError as error:
-        raise TargetError(f"{name} cannot be started: {error}") from error
+        raise _not_started(args[0], user, error) from error
     except subprocess.TimeoutExpired as error:
         raise TargetError(f"{name} did not end within {timeout_s:.0f} s") from error
     finally:
@@ -331,7 +336,7 @@ def start(
             )
             process = Process(popen, Path(args[0]).name)
     except OSError as error:
-        raise TargetError(f"{Path(args[0]).name} cannot be started: {error}") from error
+        raise _not_started(args[0], user, error) from error
     except BaseException:  # a wish to end: the caller never gets to know what would run on
         if process is not None:
             process.kill_group()
@@ -399,6 +404,34 @@ def search_path(user: OsUser | None) -> str:
     if user is None or not user.is_other:
         return path
     return ":".join(one for one in path.split(":") if is_roots_folder(one)) or _SYSTEM_PATH
+
+
+def left_out(program: str, user: OsUser | None) -> str:
+    """Why a program that lies on PATH is not found for another user; empty: it does not, or is.
+
+    Debian lets its group staff write into /usr/local/bin, where what is installed by hand lies.
+    """
+    found = shutil.which(program) if Path(program).name == program else None
+    path = search_path(user)
+    if found is None or path == os.environ.get("PATH", os.defpath):
+        return ""
+    if shutil.which(program, path=path) is not None:
+        return ""
+    where = stranger_on_program(Path(found)) or Path(found).parent
+    return f"{found} is not looked at, since others than root can change {where}"
+
+
+def folders_left_out(user: OsUser | None) -> list[str]:
+    """Folders of our PATH that programs of another user are not looked for in."""
+    kept = search_path(user).split(":")
+    return [one for one in os.environ.get("PATH", os.defpath).split(":") if one not in kept]
+
+
+def _not_started(program: str | Path, user: OsUser | None, error: OSError) -> TargetError:
+    name = Path(program).name
+    if user is not None and (why := left_out(str(program), user)):
+        return TargetError(f"{name} cannot be started as user {user.name}: {why}", CLOSE_IT)
+    return TargetError(f"{name} cannot be started: {error}")
 
 
 def _environment(extra: Mapping[str, str] | None, user: OsUser | None) -> dict[str, str]:

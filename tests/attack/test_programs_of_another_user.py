@@ -16,7 +16,18 @@ from pathlib import Path
 
 import pytest
 
-from pgdyno.shell import OsUser, postgres_user, run, search_path, start
+from pgdyno.builder.compile import compiler_version
+from pgdyno.model.build import Recipe
+from pgdyno.model.errors import TargetError
+from pgdyno.shell import (
+    OsUser,
+    folders_left_out,
+    left_out,
+    postgres_user,
+    run,
+    search_path,
+    start,
+)
 from tests import children
 from tests.cluster.conftest import cluster_apart
 from tests.reachable import reachable_folder
@@ -30,6 +41,7 @@ SECRETS = (
     "PYTHONPATH", "PYTHONSTARTUP", "TMPDIR", "HOME", "USER", "LOGNAME", "XDG_RUNTIME_DIR",
     "LANGUAGE", "PGDYNO_HOME", "MAIL",
 )  # fmt: skip
+STAFF = 50
 GIVEN = {"HOME", "LC_ALL", "LOGNAME", "PATH", "TZ", "USER"}
 
 
@@ -94,6 +106,34 @@ def test_no_program_is_found_in_a_folder_that_others_can_change(
         )
         monkeypatch.setenv("PATH", str(folder))
         assert run(["id", "-u"], user=user).stdout == f"{user.uid}\n"
+
+
+@both
+def test_a_program_that_is_left_out_is_told_with_who_could_change_it(
+    started: Started, user: OsUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Debian's /usr/local/bin is the group staff's as well; what is built by hand lies there."""
+    for folder in reachable_folder("staff"):
+        for name in ("pg_ctl-by-hand", "pgbouncer", "gcc-by-hand"):
+            (folder / name).write_text("#!/bin/sh\n")
+            (folder / name).chmod(0o755)
+        os.chown(folder, 0, STAFF)
+        folder.chmod(0o2775)
+        monkeypatch.setenv("PATH", f"{folder}:/usr/sbin:/bin")
+        told = f"by-hand is not looked at, since others than root can change {folder}"
+        with pytest.raises(TargetError, match=f"as user {user.name}: .*{told}") as caught:
+            started(["pg_ctl-by-hand", "-V"], user)
+        assert "chmod g-w" in (caught.value.hint or "")
+        with pytest.raises(TargetError, match="No such file or directory"):
+            started(["there-is-none"], user)
+        with pytest.raises(TargetError, match=told):
+            compiler_version(Recipe(compiler="gcc-by-hand"), user)
+        assert folders_left_out(user) == [str(folder)]
+        monkeypatch.setenv("PATH", str(folder))
+        assert left_out("pg_ctl-by-hand", user)
+        folder.chmod(0o755)
+        assert left_out("pg_ctl-by-hand", user) == ""
+        assert started(["pg_ctl-by-hand"], user) == ""
 
 
 @both

@@ -35,8 +35,9 @@ from pgdyno.model.build import Build, Recipe
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.plan import Target
 from pgdyno.model.units import bytes_text
+from pgdyno.model.wording import listed
 from pgdyno.plan.schema.plan_file import NAME
-from pgdyno.shell import OsUser, run, search_path, start
+from pgdyno.shell import CLOSE_IT, OsUser, folders_left_out, left_out, run, search_path, start
 from pgdyno.target.binaries import find_binaries
 from pgdyno.target.cluster import server_settings
 from pgdyno.target.home import BUILDS, locked_home, our_folder, require_reachable
@@ -130,8 +131,18 @@ def compiler_version(recipe: Recipe, user: OsUser) -> str:
         TargetError: It is not there.
     """
     if shutil.which(recipe.compiler, path=search_path(user)) is None:
+        if why := left_out(recipe.compiler, user):
+            raise TargetError(why, CLOSE_IT)
         raise TargetError(f"there is no compiler {recipe.compiler}", "Install it, or name another.")
     return run([recipe.compiler, "--version"], user=user).stdout.splitlines()[0].strip()
+
+
+def _unsearched(user: OsUser) -> str:
+    """What a build that lacks a program has to know; empty: it looked in all of PATH."""
+    left = folders_left_out(user)
+    if not left:
+        return ""
+    return f" Programs were not looked for in {listed(left)}, which others than root can change."
 
 
 def _named(found: Build, name: str | None, home: Path) -> Build:
@@ -312,6 +323,8 @@ class _Work:
         path, _, suffix = self.recipe.compiler.rpartition("clang")
         name = f"{path}llvm-{tool}{suffix}"
         if shutil.which(name, path=search_path(self.user)) is None:
+            if why := left_out(name, self.user):
+                raise TargetError(why, CLOSE_IT)
             raise TargetError(f"there is no {name}", "Install the llvm that goes with this clang.")
         return name
 
@@ -343,5 +356,5 @@ class _Work:
             how = f"ended with code {code}" if code else f"did not end within {_STEP_S:.0f} s"
             raise TargetError(
                 f"{command[0]} {how}; the end of its log:\n" + "\n".join(tail),
-                f"All of it stands in {path}.",
+                f"All of it stands in {path}.{_unsearched(self.user)}",
             )

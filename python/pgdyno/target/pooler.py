@@ -24,7 +24,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.plan import Stage
 from pgdyno.model.pooler import Pooler
-from pgdyno.shell import OsUser, Process, search_path, start
+from pgdyno.shell import CLOSE_IT, OsUser, Process, left_out, search_path, start
 from pgdyno.target.cluster import free_port, make_sockets, remove_sockets
 from pgdyno.target.conninfo import through
 from pgdyno.target.interface import Pooled
@@ -46,13 +46,9 @@ def pooler_problems(stages: Sequence[Stage], user: OsUser) -> Iterator[tuple[str
     """The first stage that wants a pooler where there is none: name and problem."""
     asking = next((one.name for one in stages if one.pooler is not None), None)
     if asking is not None and _program(user) is None:
-        yield (
-            asking,
-            (
-                f"pooler: {_ABSENT}; install it, e.g. `apt-get install"
-                " pgbouncer`, or leave `pooler` out"
-            ),
-        )
+        why = left_out(_PROGRAM, user)
+        found = f"{_ABSENT}; install it, e.g. `apt-get install pgbouncer`"
+        yield asking, f"pooler: {why or found}, or leave `pooler` out"
 
 
 def _program(user: OsUser) -> Path | None:
@@ -95,6 +91,8 @@ class OwnPooler:
     ) -> None:
         program = _program(user)
         if program is None:
+            if why := left_out(_PROGRAM, user):
+                raise TargetError(why, CLOSE_IT)
             raise TargetError(_ABSENT, "Install it: `apt-get install pgbouncer`.")
         over_tcp = load.password is not None
         if over_tcp:

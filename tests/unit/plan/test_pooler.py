@@ -99,4 +99,7 @@ def test_where_none_is_installed_the_first_stage_that_asks_is_named(
     ((stage, problem),) = pooler_of_target.pooler_problems(stages, postgres_user())
     assert stage == "pooled"
     assert "program pgbouncer is not on PATH" in problem
+    monkeypatch.setattr(pooler_of_target, "left_out", lambda *_: "/a/pgbouncer is not looked at")
+    ((_, problem),) = pooler_of_target.pooler_problems(stages, postgres_user())
+    assert problem == "pooler: /a/pgbouncer is not looked at, or leave `pooler` out"
     assert not list(pooler_of_target.pooler_problems(stages[:1], postgres_user()))
