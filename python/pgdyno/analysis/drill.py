@@ -76,6 +76,10 @@ def row_of(stage: str, rung: str, disaster: str, cuts: Sequence[Cut]) -> Disaste
         max((one.seconds for one in outages), default=None), sum(one.met == 0 for one in cuts),
         len(repairs), median(one.blocks_written for one in repairs) if repairs else None,
         median(one.took_s for one in repairs) if repairs else None,
+        sum(one.down == "hangs" for one in outages),
+        sum(one.down == "recovers" for one in outages),
+        max((one.waited_s for one in outages if one.waited_s is not None), default=None),
+        sum(one.down == "waits" for one in outages),
     )  # fmt: skip
 
 
@@ -86,10 +90,10 @@ def _prices(drilled: Drilled, rows: Sequence[DisasterFacts]) -> Sequence[Price]:
         of_stage = {one.disaster: one for one in rows if one.stage == name}
         if not of_stage:
             continue
-        took = [took_of(of_stage[one.name]) for one in drilled.asked.disasters
-                if one.name in of_stage]  # fmt: skip
+        took = [took_of(of_stage[one.name]) if one.name in of_stage else None
+                for one in drilled.asked.disasters]  # fmt: skip
         rung = next(iter(of_stage.values())).rung
-        worst = max((one.worst for one in took), key=_WORST.index)
+        worst = max((one.worst for one in took if one is not None), key=_WORST.index)
         found.append(Price(name, rung, gains.get(name), tuple(took), worst))
     return found
 
@@ -153,10 +157,23 @@ def _outage(row: DisasterFacts) -> str:
     longest = f"without a commit for {row.outage_s:.2f} s at most"
     if not row.stayed_down:
         return f" The server came back by itself each time, {longest}."
-    return (
-        f" In {row.stayed_down} of {plural(row.cuts, 'cut')} the server stayed down until somebody"
-        f" started it; the load was {longest}, until its end."
-    )
+    told = []
+    if ended := row.stayed_down - row.hung - row.recovering - row.waiting:
+        told.append((ended, "the server stayed down until somebody started it"))
+    after = f"{row.waited_s or 0:.0f} s after the load"
+    if row.hung:
+        hung = (
+            f"the server had neither come back nor ended {after}: somebody has to end its"
+            " postmaster before it can be started"
+        )
+        told.append((row.hung, hung))
+    if row.recovering:
+        told.append((row.recovering, f"the server was still recovering {after}"))
+    if row.waiting:
+        told.append((row.waiting, "commits waited for a standby that is gone"))
+    cuts = plural(row.cuts, "cut")
+    words = "; ".join(f"in {number} of {cuts} {what}" for number, what in told)
+    return f" {words[0].upper()}{words[1:]}; the load was {longest}, until its end."
 
 
 def _takes_from_d0(disaster: Disaster) -> bool:

@@ -46,6 +46,10 @@ class DisasterFacts:
     repairs: int = 0  # disks that were repaired from a standby before the start
     repaired_blocks: float | None = None  # median of the blocks that were written then
     repair_s: float | None = None  # median
+    hung: int = 0  # of those that stayed down: their postmaster ran, and nobody recovered
+    recovering: int = 0  # of those that stayed down: somebody still did
+    waited_s: float | None = None  # the longest for one of either; None: there was none
+    waiting: int = 0  # of those that stayed down: commits waited for a standby that is gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ class Price:
     stage: str
     rung: str
     gain: Gain | None  # None: the first stage, or one that the run does not judge
-    took: tuple[Took, ...]  # by disaster
+    took: tuple[Took | None, ...]  # by disaster; None: broken off before the first cut of it
     worst: Worst
 
 

@@ -1,4 +1,7 @@
-"""Processes of a server of ours, killed: as by an operator's mistake, or for want of memory."""
+"""Processes of a server of ours, killed: as by an operator's mistake, or for want of memory.
+
+And whether one of them recovers it.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from pgdyno.session import own_session
 from pgdyno.target.interface import Ready
 
 _LOAD = "pgdyno"  # as the driver's sessions call themselves
+_STARTUP = b"postgres: startup"
 _OF_KIND = """
 SELECT pid FROM pg_stat_activity
 WHERE backend_type = %s AND pid <> pg_backend_pid()
@@ -62,6 +66,17 @@ def kill_all(postmaster: int) -> None:
         for child in map(int, children.read_text().split()):
             with suppress(ProcessLookupError, TargetError):
                 held.callback(_end, _stopped(child, held, postmaster))
+
+
+def recovers(postmaster: int) -> bool:
+    """Whether a startup process of a server of ours is at work."""
+    children = Path(f"/proc/{postmaster}/task/{postmaster}/children")
+    with suppress(OSError):  # it ends
+        for child in children.read_text().split():
+            with suppress(OSError):
+                if _STARTUP in Path(f"/proc/{child}/cmdline").read_bytes():
+                    return True
+    return False
 
 
 def _end(handle: int) -> None:

@@ -19,7 +19,7 @@ import psycopg
 from pgdyno.disk.record import record_span
 from pgdyno.disk.recorder import Recording, possible, recorded
 from pgdyno.drills.base import keep_base, keeps_wal
-from pgdyno.drills.kills import kill, kill_all
+from pgdyno.drills.kills import kill, kill_all, recovers
 from pgdyno.drills.ledger import Ledger
 from pgdyno.drills.memory import starve
 from pgdyno.drills.standby import Following, following
@@ -28,7 +28,7 @@ from pgdyno.drive.driver import LedgerFile, Wishes, drive
 from pgdyno.folders import Folder
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import Description
-from pgdyno.model.drill import Disaster, DrillDesign, Outage, RecordedLoad, Recorder
+from pgdyno.model.drill import Disaster, Down, DrillDesign, Outage, RecordedLoad, Recorder
 from pgdyno.model.errors import DriveError, PlanError, TargetError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.progress import DriveProgress, StepBegun
@@ -175,7 +175,10 @@ def _outage(driven: _Driven, ledger: Ledger) -> Outage | None:
     if driven.struck_ns is None or driven.promotion_s is not None:
         return None
     seconds = ledger.longest_gap_s(driven.struck_ns, driven.ended_ns)
-    return Outage(seconds, driven.is_down)
+    down = driven.down
+    return Outage(
+        seconds, down is not None, down, BACK_S if down in ("hangs", "recovers") else None
+    )
 
 
 def _require_room(folder: Folder, bytes_max: int, data_bytes: int) -> None:
@@ -244,13 +247,13 @@ def _driven(
         ):
             driven = drive(ready.driven, load, protocol, c_load, window.hear, wishes)
             ended_ns = time.monotonic_ns()
-            is_down = struck.at_ns is not None and _is_down(target, ready)
+            down = None if struck.at_ns is None else _down(target, ready)
         if strike is not None:
             _require_struck(strike.disaster, struck, ended_ns, driven.error)
         elif driven.error:
             raise DriveError(driven.error)
         promotion_s = standby.promotion_s if standby else None
-        return _Driven(ready.server, struck.at_ns, ended_ns, is_down, promotion_s)
+        return _Driven(ready.server, struck.at_ns, ended_ns, down, promotion_s)
     finally:
         target.halt()
 
@@ -262,16 +265,19 @@ def _require_struck(disaster: Disaster, struck: _Struck, ended_ns: int, error: s
         raise DriveError(f"the load ended before disaster {disaster.name} struck it{why}")
 
 
-def _is_down(target: OwnTarget, ready: Ready) -> bool:
-    """Whether somebody has to do something; a server that recovers is waited for."""
+def _down(target: OwnTarget, ready: Ready) -> Down | None:
+    """In what way somebody has to do something; a server that recovers is waited for."""
     deadline = time.monotonic() + BACK_S
     while not target.is_down and time.monotonic() < deadline:
         try:
             with own_session(ready.connection) as session:
-                return session.execute(_WAITS).fetchone() == (True,)
+                return "waits" if session.execute(_WAITS).fetchone() == (True,) else None
         except psycopg.Error:
             time.sleep(_PAUSE_S)
-    return True
+    if target.is_down:
+        return "ended"
+    assert ready.postmaster_pid is not None, "only servers of ours are drilled"
+    return "recovers" if recovers(ready.postmaster_pid) else "hangs"
 
 
 def _untold(_phase: str) -> AbstractContextManager[None]:
@@ -285,7 +291,7 @@ class _Driven:
     server: str
     struck_ns: int | None  # None: nothing struck
     ended_ns: int
-    is_down: bool  # the server, at the end
+    down: Down | None  # the server, at the end; None: it is not
     promotion_s: float | None  # until a standby took over; None: none did
 
 

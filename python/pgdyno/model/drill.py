@@ -13,6 +13,9 @@ from pgdyno.model.wording import plural
 
 State = Literal["whole", "lost", "damaged", "dead"]
 """What came back: all of it; less than was acknowledged; what contradicts itself; nothing."""
+Down = Literal["ended", "hangs", "recovers", "waits"]
+"""Its postmaster is gone; runs, and nobody recovers; runs, and somebody still does; or commits wait
+for a standby that is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +190,8 @@ class Outage:
     # The server is gone, does not come back within `drills.load.BACK_S` of the load's end, or its
     # commits wait for a standby that is gone: somebody has to do something.
     needs_somebody: bool
+    down: Down | None = None  # in what way; None: it is not, or an older run file does not tell
+    waited_s: float | None = None  # for one that hangs or recovers, since the load ended
 
 
 @dataclass(frozen=True, slots=True)

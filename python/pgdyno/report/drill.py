@@ -117,7 +117,10 @@ def _price_list(facts: DrillFacts) -> tuple[Section, ...]:
             Cell(f"×{one.gain.ratio:.2f}" if one.gain else "×1"),
             Cell(f"{one.gain.low:.2f} to {one.gain.high:.2f}" if one.gain else ""),
             Cell(str(one.gain.n) if one.gain else ""),
-            *(Cell(took.words, tone=WORST[took.worst]) for took in one.took),
+            *(
+                Cell(took.words, tone=WORST[took.worst]) if took else Cell("not drilled")
+                for took in one.took
+            ),
         )
         for one in facts.prices
     )
@@ -168,9 +171,9 @@ def _table(facts: DrillFacts) -> Table:
         "Cuts by what came back. Harmed: did not come back, came back damaged, or without commits"
         " that had been acknowledged; the interval is exact. Most commits lost, and since when"
         " before the cut: of the worst one. Recovery: median of those that came back. Stayed down:"
-        " servers that somebody had to start again; outage: the longest time without a commit from"
-        " the disaster on, of one that lasts until the load ended; both of disasters that strike a"
-        " load which goes on."
+        " servers for which somebody had to do something; outage: the longest time without a"
+        " commit from the disaster on, of one that lasts until the load ended; both of disasters"
+        " that strike a load which goes on."
     )
     return Table(caption, heads, tuple(_row(one) for one in facts.rows))
 
@@ -274,7 +277,16 @@ def _controls(facts: DrillFacts) -> Table:
 def _service(one: Cut) -> str:
     if one.outage is None:
         return ""
-    lasts = ", stays down" if one.outage.needs_somebody else ""
+    waited = f"{one.outage.waited_s or 0:.0f} s"
+    match one.outage.down:
+        case "hangs":
+            lasts = f", neither comes back nor ends in {waited}"
+        case "recovers":
+            lasts = f", still recovers after {waited}"
+        case "waits":
+            lasts = ", waits for a standby"
+        case _:
+            lasts = ", stays down" if one.outage.needs_somebody else ""
     return f"{one.outage.seconds:.2f} s{lasts}"
 
 

@@ -17,6 +17,7 @@ from pgdyno.drills.disasters import named
 from pgdyno.model.drill import Control, Cut, Drilled, Made, Outage, State
 from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.plan import Plan
+from pgdyno.report.drill import render_md
 from pgdyno.stats.shares import share
 from pgdyno.store import RunFile
 from tests.data.drills import DESIGN, INFO, cut, drill
@@ -97,15 +98,15 @@ def test_what_a_rung_brings_stands_beside_what_it_lost(plan: Plan) -> None:
 
     first, second = facts.prices
     assert first.gain is None
-    assert [one.words for one in first.took] == ["nothing in 4 cuts"] * 2
+    assert [one.words for one in first.took if one] == ["nothing in 4 cuts"] * 2
     assert first.worst == "whole"
     assert second.gain is not None
     assert second.gain.ratio == 1.37
-    assert [one.words for one in second.took] == [
+    assert [one.words for one in second.took if one] == [
         "up to 0.04 s of commits in 2 of 4",
         "the database in 2 of 4, up to 0.03 s of commits in 1 of 4",
     ]
-    assert [one.worst for one in second.took] == ["lost", "broken"]
+    assert [one.worst for one in second.took if one] == ["lost", "broken"]
     assert second.worst == "broken"
 
 
@@ -131,8 +132,31 @@ def test_a_server_that_stays_down_is_no_loss_and_is_said(plan: Plan) -> None:
         " commit for 4.50 s at most, until its end."
     )
     price = facts.prices[0].took[-1]
+    assert price is not None
     assert (price.words, price.worst) == ("the service in 1 of 2, until somebody came", "down")
     assert not any("wal-full" in one for one in facts.doubts)
+
+    hung = replace(down, outage=Outage(4.5, True, "hangs", 120.0))
+    waits = replace(down, number=3, outage=Outage(9.0, True, "waits"))
+    facts = drill_facts(struck(plan, hung, up, waits), INFO)
+    (row,) = [one for one in facts.rows if one.disaster == "wal-full"]
+    assert (row.harmed.of, row.stayed_down, row.hung, row.waiting) == (0, 2, 1, 1)
+    (sentence,) = [one for one in facts.sentences if "wal-full" in one]
+    assert "everything came back from 3 cuts" in sentence, "it is no harm"
+    assert sentence.endswith(
+        " In 1 of 3 cuts the server had neither come back nor ended 120 s after the load: somebody"
+        " has to end its postmaster before it can be started; in 1 of 3 cuts commits waited for a"
+        " standby that is gone; the load was without a commit for 9.00 s at most, until its end."
+    )
+    slow = replace(down, number=4, outage=Outage(5.0, True, "recovers", 120.0))
+    facts = drill_facts(struck(plan, hung, waits, slow), INFO)
+    (sentence,) = [one for one in facts.sentences if "wal-full" in one]
+    assert "in 1 of 3 cuts the server was still recovering 120 s after the load;" in sentence
+    shown = render_md(facts)
+    assert "5.00 s, still recovers after 120 s" in shown
+    assert "4.50 s, neither comes back nor ends in 120 s" in shown
+    assert "9.00 s, waits for a standby" in shown
+    assert "not drilled" in shown, "the other stages, of which the drill has no such cut"
 
     alone = drill_facts(struck(plan, up), INFO)
     (sentence,) = [one for one in alone.sentences if "wal-full" in one]

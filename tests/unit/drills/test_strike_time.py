@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
+import psycopg
 import pytest
 
 from pgdyno.drills import load
@@ -74,3 +78,47 @@ def test_a_load_that_its_disaster_did_not_strike_is_no_proof(
         _require_struck(KILLS, _Struck(at_ns), 20, error)
     assert raised.value.fact == (f"{wanted}: {error}" if error else wanted)
     _require_struck(KILLS, _Struck(20), 20, "the server ended")
+
+
+class Server:
+    """One that was struck: whether its postmaster has ended, and what its commits do."""
+
+    def __init__(self, down_after: int, waits: bool | None) -> None:
+        self.looks, self.down_after, self.waits = 0, down_after, waits
+        self.connection, self.postmaster_pid = None, 7
+
+    @property
+    def is_down(self) -> bool:
+        self.looks += 1
+        return self.looks > self.down_after
+
+    @contextmanager
+    def session(self, _: object) -> Iterator[Any]:
+        if self.waits is None:
+            raise psycopg.OperationalError("the database system is starting up")
+        yield SimpleNamespace(
+            execute=lambda _: SimpleNamespace(fetchone=lambda: (self.waits,)),
+        )
+
+
+@pytest.mark.parametrize(
+    ("server", "down"),
+    [
+        (Server(0, None), "ended"),
+        (Server(2, None), "ended"),
+        (Server(1 << 30, None), "hangs"),
+        (Server(1 << 30, True), "waits"),
+        (Server(1 << 30, False), None),
+    ],
+)
+def test_in_what_way_a_server_stays_down(
+    server: Any, down: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One whose postmaster runs, and lets nobody in, has neither come back nor ended."""
+    monkeypatch.setattr(load, "BACK_S", 0.5)
+    monkeypatch.setattr(load, "own_session", server.session)
+    for recovers in (False, True):
+        monkeypatch.setattr(load, "recovers", lambda _, found=recovers: found)
+        server.looks = 0
+        found = load._down(server, server)
+        assert found == ("recovers" if recovers and down == "hangs" else down)
