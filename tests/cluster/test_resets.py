@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 import pgdyno
-from pgdyno.model.description import Description, NamedSql
+from pgdyno.model.description import Description, PreparedSql
 from pgdyno.model.resets import began_anew
 from pgdyno.model.statement_counts import statement_growth
 from pgdyno.sample.recorder import Recorder
@@ -20,7 +20,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
 TAKE = "UPDATE seen SET b = b + 1 WHERE a = $1"
-WORKLOAD = Description("mix", 1, kinds=("take",), statements=(NamedSql("take.1", TAKE),))
+WORKLOAD = Description("mix", 1, kinds=("take",), statements=(PreparedSql("take.1", TAKE),))
 RESETS = {
     "all statements": "SELECT pg_stat_statements_reset()",
     "the statement": "SELECT pg_stat_statements_reset(0, 0, {queryid})",

@@ -14,7 +14,7 @@ import pytest
 
 import pgdyno
 from pgdyno.catalog.waits import wait_of
-from pgdyno.model.description import Description, NamedSql
+from pgdyno.model.description import Description, PreparedSql
 from pgdyno.model.plan import Telemetry
 from pgdyno.model.wait import CPU, CPU_WAIT
 from pgdyno.sample.activity import Activity
@@ -56,8 +56,8 @@ DO $$ BEGIN
 END $$"""
 LOOK, TAKE = "SELECT a FROM seen WHERE b = $1", "UPDATE seen SET b = b + 1 WHERE a = $1"
 UNTYPED = "SELECT $1 IS NULL AS one"
-STATEMENTS = (NamedSql("look.1", LOOK), NamedSql("take.1", TAKE), NamedSql("take.2", UNTYPED),
-              NamedSql("begin", "BEGIN"))  # fmt: skip
+STATEMENTS = (PreparedSql("look.1", LOOK), PreparedSql("take.1", TAKE),
+              PreparedSql("take.2", UNTYPED), PreparedSql("begin", "BEGIN"))  # fmt: skip
 WORKLOAD = Description("mix", 1, kinds=("look", "take"), statements=STATEMENTS)
 SETTINGS = {"autovacuum": "off", "shared_preload_libraries": "pg_stat_statements",
             "track_io_timing": "on", "compute_query_id": "on"}  # fmt: skip

@@ -26,7 +26,7 @@ use workload::{
 use crate::error::unwritten;
 
 /// Raised whenever a shape changes that crosses.
-const VERSION: u32 = 11;
+const VERSION: u32 = 12;
 
 /// Version of everything that crosses.
 #[pyfunction]

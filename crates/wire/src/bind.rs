@@ -33,6 +33,24 @@ impl Kind {
             Self::Inferred => 0,
         }
     }
+
+    /// Its name in SQL, as PREPARE takes it.
+    #[must_use]
+    pub const fn sql_name(self) -> &'static str {
+        match self {
+            Self::I32 => "int4",
+            Self::I64 => "int8",
+            Self::F64 => "float8",
+            Self::Decimal => "numeric",
+            Self::Text => "text",
+            Self::Timestamp => "timestamp",
+            Self::I32s => "int4[]",
+            Self::Decimals => "numeric[]",
+            Self::Texts => "text[]",
+            Self::Timestamps => "timestamp[]",
+            Self::Inferred => "unknown",
+        }
+    }
 }
 
 impl Param<'_> {

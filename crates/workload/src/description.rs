@@ -23,7 +23,7 @@ pub struct Description {
     /// Share of each kind; they sum up to 1.
     pub mix: BTreeMap<String, f64>,
     /// What is prepared.
-    pub statements: Vec<NamedSql>,
+    pub statements: Vec<PreparedSql>,
     /// Tables that are loaded.
     pub tables: Vec<LoadedTable>,
     /// `CREATE INDEX` of each index.
@@ -49,12 +49,28 @@ pub struct NamedSql {
     pub sql: String,
 }
 
-impl NamedSql {
+/// A statement that sessions prepare.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PreparedSql {
+    /// The name.
+    pub name: String,
+    /// The SQL, with `$1`, `$2`, …
+    pub sql: String,
+    /// Types of the parameters as they are prepared, by the names of SQL: with other ones a
+    /// statement may have another plan, or none. `unknown`: the server infers it.
+    pub parameters: Vec<String>,
+}
+
+impl PreparedSql {
     /// Of statements.
     #[must_use]
     pub fn of(statements: &[Statement]) -> Vec<Self> {
-        let named = |one: &Statement| Self { name: one.name.clone(), sql: one.sql.clone() };
-        statements.iter().map(named).collect()
+        let prepared = |one: &Statement| Self {
+            name: one.name.clone(),
+            sql: one.sql.clone(),
+            parameters: one.params.iter().map(|kind| kind.sql_name().to_owned()).collect(),
+        };
+        statements.iter().map(prepared).collect()
     }
 }
 

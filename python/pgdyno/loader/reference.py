@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import get_args
 
-from pgdyno.model.description import Description, NamedSql, RoundTrips, TpccDescription
+from pgdyno.model.description import Description, PreparedSql, RoundTrips, TpccDescription
 from pgdyno.model.workload import Face, Tpcc, Workload
 from pgdyno.workload.describe import describe_tpcc
 
@@ -53,7 +53,7 @@ def _of_face(face: Face) -> tuple[Description, TpccDescription]:
     return describe_tpcc(Workload("tpcc", 42, face=face, tpcc=Tpcc(10)))
 
 
-def _statements(described: Description) -> list[NamedSql]:
+def _statements(described: Description) -> list[PreparedSql]:
     piped, _ = _of_face("pipeline")
     return [
         *described.statements,

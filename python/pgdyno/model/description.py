@@ -17,6 +17,15 @@ class NamedSql:
 
 
 @dataclass(frozen=True, slots=True)
+class PreparedSql:
+    """A statement that sessions prepare; run files of earlier formats tell no parameters."""
+
+    name: str
+    sql: str
+    parameters: tuple[str, ...] = ()  # their types by the names of SQL; unknown: inferred
+
+
+@dataclass(frozen=True, slots=True)
 class LoadedTable:
     """A table that is loaded."""
 
@@ -128,7 +137,7 @@ class Description:
     version: int  # raised whenever rows, requests or statements change
     kinds: tuple[str, ...] = ()  # of transactions
     mix: dict[str, float] = field(default_factory=dict)  # kind -> share; they sum up to 1
-    statements: tuple[NamedSql, ...] = ()  # what is prepared
+    statements: tuple[PreparedSql, ...] = ()  # what is prepared
     tables: tuple[LoadedTable, ...] = ()
     indexes: tuple[str, ...] = ()  # CREATE INDEX
     conditions: tuple[ConditionSql, ...] = ()  # hold after the load and after any run

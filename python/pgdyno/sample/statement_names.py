@@ -1,10 +1,10 @@
-"""Our statements by their text: their names, and the kinds of transactions that send them."""
+"""Our statements by their text: names, kinds of transactions that send them, types they take."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pgdyno.model.description import Description
 
@@ -17,6 +17,7 @@ class Known:
 
     name: str  # as the core's description has it
     kind: str  # of the transaction that sends it; empty: several do
+    parameters: tuple[str, ...] = ()  # types that it is prepared with; unknown: inferred
 
 
 def known_statements(described: Description) -> Mapping[str, Known]:
@@ -26,10 +27,11 @@ def known_statements(described: Description) -> Mapping[str, Known]:
     """
     known: dict[str, Known] = {}
     for statement in described.statements:
-        one = Known(statement.name, kind_of(statement.name, described.kinds))
+        kind = kind_of(statement.name, described.kinds)
+        one = Known(statement.name, kind, statement.parameters)
         before = known.setdefault(statement.sql, one)
         if before.kind != one.kind:
-            known[statement.sql] = Known(before.name, "")
+            known[statement.sql] = replace(before, kind="")
     return known
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from pgdyno.model.description import Description, NamedSql
+from pgdyno.model.description import Description, PreparedSql
 from pgdyno.sample.statement_names import Known, kind_of, known_statements, without_constants
 from pgdyno.workload.describe import describe
 from tests.data.workloads import tpcc
@@ -47,7 +47,7 @@ def test_names_tell_kinds(name: str, kinds: tuple[str, ...], kind: str) -> None:
 def test_a_text_of_two_kinds_is_of_none() -> None:
     same = "SELECT 1"
     described = Description(
-        "mix", 1, kinds=("a", "b"), statements=(NamedSql("a.1", same), NamedSql("b.1", same))
+        "mix", 1, kinds=("a", "b"), statements=(PreparedSql("a.1", same), PreparedSql("b.1", same))
     )
     assert known_statements(described) == {same: Known("a.1", "")}
 

@@ -2,7 +2,7 @@
 
 use crate::{
     dataset::{Dataset, Index, Table},
-    description::{Condition, Description, Deviation, LoadCheck, NamedSql, loaded},
+    description::{Condition, Description, Deviation, LoadCheck, PreparedSql, loaded},
     witness::WitnessQuery,
     workload::Workload,
 };
@@ -25,7 +25,7 @@ pub fn describe(spec: &PgbenchSpec) -> Description {
         version: VERSION,
         kinds: pgbench.kinds().to_vec(),
         mix: [(spec.kind.name().to_owned(), 1.0)].into(),
-        statements: NamedSql::of(pgbench.statements()),
+        statements: PreparedSql::of(pgbench.statements()),
         tables,
         indexes: dataset.indexes().iter().map(Index::ddl).collect(),
         conditions: conditions(spec.kind),

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     chi_square::{binomial_band, real},
-    description::{Condition, Description, Deviation, NamedSql},
+    description::{Condition, Description, Deviation, PreparedSql},
     witness::{Witness, WitnessQuery},
     workload::{Audit, AuditLine, Outcome, Timing, Workload},
 };
@@ -108,7 +108,7 @@ pub fn describe(
         version,
         kinds: programs.kinds.clone(),
         mix: programs.shares(),
-        statements: NamedSql::of(&programs.statements),
+        statements: PreparedSql::of(&programs.statements),
         tables: Vec::new(),
         indexes: Vec::new(),
         conditions,

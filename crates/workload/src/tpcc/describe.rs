@@ -7,7 +7,7 @@ use serde::Serialize;
 use wire::Timestamp;
 
 use crate::{
-    description::{Description, LoadedTable, NamedSql},
+    description::{Description, LoadedTable, NamedSql, PreparedSql},
     made,
     workload::Workload,
 };
@@ -85,7 +85,7 @@ impl Tpcc {
             version: VERSION,
             kinds: self.kinds().to_vec(),
             mix: shares.map(|(kind, share)| ((*kind).to_owned(), share)).collect(),
-            statements: NamedSql::of(self.statements()),
+            statements: PreparedSql::of(self.statements()),
             tables: tables.collect(),
             indexes: schema.indexes().into_iter().map(|index| index.ddl).collect(),
             conditions: consistency::conditions(schema, constants::of_load(self.spec())),

@@ -3,10 +3,10 @@
 They are generic plans, for parameters of any value, as the server makes them when it is asked: in
 a session of the samplers, with the settings that the driven databases give it. Sessions of the
 load keep the plan that they have, until statistics or definitions change; the first five runs of
-a statement have plans of their own. Statements that have no plan (BEGIN, CALL) are left out;
-those that cannot be prepared without the types of their parameters have the server's reason, and
-are not tried again. Once somebody keeps a table locked none is tried any more: nobody is waited for
-in a window.
+a statement have plans of their own. Parameters have the types that the load prepares them with:
+by others a statement may have another plan, or none. Statements that have no plan (BEGIN, CALL)
+are left out; those that the server does not plan have its reason, and are not tried again. Once
+somebody keeps a table locked none is tried any more: nobody is waited for in a window.
 
 `shape` is the plan without what statistics change alone: costs, rows, widths. `cost` is the
 planner's, in its own unit. Source: PostgreSQL, "EXPLAIN", "PREPARE".
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -28,6 +28,7 @@ from pgdyno.sample.table_query import Rows, undisturbed
 
 _PLANNED = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|MERGE|WITH|VALUES)\b", re.IGNORECASE)
 _PARAMETER = re.compile(r"\$(\d+)")
+_INFERRED = "unknown"
 _BUDGET_US = 200_000
 _COLUMNS = (
     Label("statement"), Label("kind"), Label("shape"), Label("plan"), Label("error"),
@@ -65,20 +66,22 @@ def without_estimates(node: Node) -> Node:
     return kept
 
 
-def _explained(session: psycopg.Connection[Any], text: str) -> Node:
+def _explained(session: psycopg.Connection[Any], text: str, known: Known) -> Node:
     """The generic plan of a statement; nothing of it is executed.
 
     Args:
         session: In a transaction.
         text: The statement.
+        known: What is known of it.
 
     Raises:
         psycopg.Error: The server does not plan it; the transaction goes on.
     """
-    arguments = max((int(number) for number in _PARAMETER.findall(text)), default=0)
+    highest = max((int(number) for number in _PARAMETER.findall(text)), default=0)
+    types = known.parameters or (_INFERRED,) * highest
     name = f"pgdyno_plan_{next(_NUMBERS)}"  # what failed may stay prepared
-    given = f"({', '.join(['NULL'] * arguments)})" if arguments else ""
-    words = f"""PREPARE {name} AS {text}
+    taken, given = _listed(types), _listed(["NULL"] * len(types))
+    words = f"""PREPARE {name}{taken} AS {text}
         ; EXPLAIN (FORMAT JSON) EXECUTE {name}{given}; DEALLOCATE {name}"""
     with session.transaction(), session.cursor() as cursor:
         cursor.execute(words.encode(), prepare=False)
@@ -86,6 +89,10 @@ def _explained(session: psycopg.Connection[Any], text: str) -> Node:
         row = cursor.fetchone()
     assert row is not None
     return dict(row[0][0]["Plan"])
+
+
+def _listed(words: Sequence[str]) -> str:
+    return f"({', '.join(words)})" if words else ""
 
 
 class Plans:
@@ -116,7 +123,7 @@ class Plans:
             }  # fmt: skip
             if not row["error"]:
                 try:
-                    row |= _columns_of(_explained(self._session, text))
+                    row |= _columns_of(_explained(self._session, text, known))
                 except psycopg.errors.LockNotAvailable as error:
                     row["error"] = locked = _first_line(error)
                 except psycopg.Error as error:
