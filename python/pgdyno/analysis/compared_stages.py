@@ -127,7 +127,7 @@ def _means(run: RunFile, plan: Plan, trials: Sequence[TrialRecord]) -> dict[str,
     finished = [one for one in trials if one.state is TrialState.FINISHED]
     cycles = None
     if plan.protocol.checkpoints == "anchors":
-        cycles = plan_cycles(plan, trials, {one.number: run.series(one.number) for one in trials})
+        cycles = plan_cycles(plan, trials, Stored(run))
     found = {}
     for stage in plan.stages:
         mine = [one for one in finished if one.stage == stage.name]

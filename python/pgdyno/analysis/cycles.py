@@ -17,6 +17,8 @@ import numpy.typing as npt
 from pgdyno.analysis.changes import effective_of
 from pgdyno.analysis.cycle_facts import AnchorFacts, CycleFacts
 from pgdyno.analysis.judge import checkpoint_cycle
+from pgdyno.analysis.snapshots import SnapshotsByTrial, changes_rows
+from pgdyno.analysis.stored import Stored
 from pgdyno.analysis.trials import per_second
 from pgdyno.analysis.vacuum import episodes, vacuum_facts
 from pgdyno.model.errors import PgdynoError
@@ -32,6 +34,7 @@ from pgdyno.stats.table import table_of
 from pgdyno.stats.vacuum import late_tables
 
 NS = 1e9
+SeriesByTrial = Mapping[int, Mapping[str, Series]]
 DEFAULTS = {  # of PostgreSQL 12 to 18, as SHOW prints them; others differ with the version
     "checkpoint_timeout": "5min", "checkpoint_flush_after": "256kB", "max_wal_size": "1GB",
     "min_wal_size": "80MB", "full_page_writes": "on", "wal_compression": "off",
@@ -130,7 +133,11 @@ class StageCycles:
 
 
 def stage_cycles(
-    plan: Plan, stage: Stage, trials: Sequence[TrialRecord], series: Mapping[int, dict[str, Series]]
+    plan: Plan,
+    stage: Stage,
+    trials: Sequence[TrialRecord],
+    series: SeriesByTrial,
+    snapshots: SnapshotsByTrial,
 ) -> StageCycles:
     """Look at all finished trials of a stage.
 
@@ -139,6 +146,7 @@ def stage_cycles(
         stage: One of its stages.
         trials: All trials of the plan.
         series: Those of each trial, by its number.
+        snapshots: Likewise, of the ends of its window.
     """
     loads = [
         Load(one, one.result, series.get(one.number, {}), plan.workload.headline)
@@ -163,8 +171,11 @@ def stage_cycles(
             if number in known
         ),
         invalid=tuple(dict.fromkeys(problems)),
-        vacuum=vacuum_facts([(one.record.round, one.result, one.series, (one.begin_ns, one.end_ns))
-                             for one in map(_Ends, loads)]),
+        vacuum=vacuum_facts(
+            [(one.record.round, one.result, one.series, (one.begin_ns, one.end_ns))
+             for one in map(_Ends, loads)],
+            only_reads=changes_rows(stage.name, trials, snapshots) is False,
+        ),
     )  # fmt: skip
     whole = {} if facts.invalid else {
         load.record.round: known[number].whole * load.scale
@@ -326,17 +337,19 @@ class PlanCycles:
         return one.facts if len(one.whole) >= ANCHORS_MIN else None
 
 
-def plan_cycles(
-    plan: Plan, trials: Sequence[TrialRecord], series: Mapping[int, dict[str, Series]]
-) -> PlanCycles:
+def plan_cycles(plan: Plan, trials: Sequence[TrialRecord], stored: Stored) -> PlanCycles:
     """Look at the cycles of all stages.
 
     Args:
         plan: The resolved plan.
         trials: All trials.
-        series: Those of each trial, by its number.
+        stored: What they stored.
     """
-    stages = {stage.name: stage_cycles(plan, stage, trials, series) for stage in plan.stages}
+    series = {one.number: stored.series(one.number) for one in trials}
+    snapshots = {one.number: stored.snapshots(one.number) for one in trials}
+    stages = {
+        stage.name: stage_cycles(plan, stage, trials, series, snapshots) for stage in plan.stages
+    }
     guard = Guard(plan, trials, {name: one.facts for name, one in stages.items()})
     rounds = {(trial.stage, trial.round): None for trial in trials}
     whole: dict[tuple[str, int], float | None] = {

@@ -81,7 +81,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
     trials = still_needed(plan, run.trials(), replaced)
     finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
     series = {trial.number: stored.series(trial.number) for trial in trials}
-    cycles = plan_cycles(plan, trials, series)
+    cycles = plan_cycles(plan, trials, stored)
     table = throughput_table(plan, trials, replaced, cycles.short)
     compared = _compared(plan, table, cycles)
     snapshots = {trial.number: stored.snapshots(trial.number) for trial in trials}
@@ -206,7 +206,7 @@ def compare_stages(run: RunFile, stage: str, base: str) -> Comparison:
             "Their throughputs do not compare.",
         )
     trials = run.trials()
-    cycles = plan_cycles(plan, trials, {one.number: run.series(one.number) for one in trials})
+    cycles = plan_cycles(plan, trials, Stored(run))
     table = throughput_table(plan, trials, run.replaced(), cycles.short)
     one = compare_pair(
         table, stage, base, margin=plan.protocol.margin, confidence=plan.protocol.confidence,

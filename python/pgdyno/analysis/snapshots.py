@@ -160,6 +160,15 @@ _COUNTED = ("inserted", "updated", "hot_updated", "deleted", "vacuums", "analyze
 def _table_uses(windows: Sequence[_Ends]) -> dict[str, TableUse]:
     found: dict[str, list[TableUse]] = {}
     for window in windows:
+def changes_rows(
+    stage: str, trials: Sequence[TrialRecord], snapshots: SnapshotsByTrial
+) -> bool | None:
+    """Whether the load of a stage changes any row of its tables; None: nobody looked."""
+    uses = [row.stages[0] for row in table_rows([stage], trials, snapshots)]
+    known = [use.changed_per_s > 0 for use in uses if use is not None]
+    return any(known) if known else None
+
+
         before = {str(row["relation"]): row for row in window.begin}
         for row in window.end:
             grown = _grown(before.get(str(row["relation"])), row)

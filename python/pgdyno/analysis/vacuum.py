@@ -34,8 +34,14 @@ def episodes(result: TrialResult) -> list[Episode]:
     ]
 
 
-def vacuum_facts(loads: Sequence[OneLoad]) -> VacuumFacts | None:
-    """What vacuum took of all loads of a stage together; None where it did nothing."""
+def vacuum_facts(loads: Sequence[OneLoad], *, only_reads: bool = False) -> VacuumFacts | None:
+    """What vacuum took of all loads of a stage together; None where it did nothing.
+
+    Args:
+        loads: The finished ones.
+        only_reads: They changed no row: what is cleared up meanwhile others left, and windows that
+            hold nothing of it are charged rightly.
+    """
     found = [(load, episodes(load[1])) for load in loads]
     if not any(listed for _, listed in found):
         return None
@@ -62,7 +68,7 @@ def vacuum_facts(loads: Sequence[OneLoad]) -> VacuumFacts | None:
             for (load, _), whole, part in zip(found, runs, windows, strict=True)
             if whole.busy_s > 0 and part.busy_s == 0
         ),
-        unlike=unlike(run_share, window_share, run, window),
+        unlike=not only_reads and unlike(run_share, window_share, run, window),
     )
 
 

@@ -19,7 +19,14 @@ from pgdyno.analysis.trials import per_second
 from pgdyno.model.cycle import Followed, Spacing
 from pgdyno.model.event_detail import EventDetail
 from pgdyno.model.plan import Stage
-from pgdyno.model.run import Event, Series, TrialRecord, TrialResult
+from pgdyno.model.run import (
+    Event,
+    Series,
+    SnapshotColumn,
+    SnapshotRows,
+    TrialRecord,
+    TrialResult,
+)
 from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.report import json, markdown, summary
 from pgdyno.report.sections.cycles import unlike_text
@@ -285,7 +292,20 @@ def test_anchors_are_invalid_where_vacuum_begins_late(tmp_path: Path) -> None:
     assert "autovacuum of order_line began only after the first cycle" in told.reason
 
 
-def with_vacuum_before_windows(path: Path, **options: Any) -> Path:
+def looks(result: TrialResult, changed: int) -> list[SnapshotRows]:
+    """At a table, whose rows the load changes."""
+    columns = ("bytes", "index_bytes", "dead_rows", "inserted", "updated", "hot_updated", "deleted",
+               "seq_rows_read", "vacuums", "analyzes", "freeze_age")  # fmt: skip
+    row = {"relation": "order_line"} | dict.fromkeys(columns, 0)
+    told = tuple(SnapshotColumn(name, "1", "counter") for name in row)
+    begin_ns, end_ns = result.window_ns
+    return [
+        SnapshotRows("tables", "begin", begin_ns, told, (row,)),
+        SnapshotRows("tables", "end", end_ns, told, ({**row, "updated": changed},)),
+    ]
+
+
+def with_vacuum_before_windows(path: Path, updated: int = 9, **options: Any) -> Path:
     """A run in whose stage `tuned` autovacuum does all its work before the windows."""
     write_miniature(path, rounds=3, invalid=(), **options)
 
@@ -304,12 +324,24 @@ def with_vacuum_before_windows(path: Path, **options: Any) -> Path:
         for trial in run.trials():
             if trial.stage == "tuned" and trial.result:
                 series = list(run.series(trial.number).values())
-                times = series[0].unix_ns[[0, -1]]
-                wal = Series("wal.bytes", "B", "counter", times, np.array([0.0, 2e8]))
+                begin_ns, end_ns = series[0].unix_ns[0], trial.result.window_ns[1]
+                times = np.arange(begin_ns, end_ns + 2 * SECOND_NS, SECOND_NS)
+                written = 2e8 * (times - begin_ns) / (end_ns - begin_ns)
+                wal = Series("wal.bytes", "B", "counter", times, written)
                 run.put_trial(
-                    replace(trial, result=before_the_window(trial.result)), [*series, wal]
-                )
+                    replace(trial, result=before_the_window(trial.result)), [*series, wal],
+                    snapshots=looks(trial.result, updated),
+                )  # fmt: skip
     return path
+
+
+def test_windows_of_a_load_that_only_reads_need_hold_nothing_of_a_vacuum(tmp_path: Path) -> None:
+    facts = facts_of(with_vacuum_before_windows(tmp_path / "run.sqlite", updated=0))
+
+    vacuum = next(one.vacuum for one in facts.cycles if one.stage == "tuned")
+    assert vacuum is not None
+    assert (vacuum.unlike, vacuum.missed_rounds) == (False, (1, 2, 3)), "it is told, and no doubt"
+    assert [one for one in facts.answer.doubts if "autovacuum" in one.text] == []
 
 
 @pytest.mark.parametrize(
