@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 import pgdyno
-from pgdyno.model.workload import Face, Pgbench, Schema, Tpcc, Workload
+from pgdyno.model.workload import Face, Pgbench, Schema, Tpcc, Workload, WorkloadKind
 from pgdyno.sample.sampler import Snapshot, Subject
 from pgdyno.sample.samplers import server_plans
 from pgdyno.workload.describe import describe
@@ -17,7 +17,7 @@ from tests.cluster.conftest import DEBIAN_BINDIR
 
 pytestmark = pytest.mark.cluster
 FACES: tuple[Face, ...] = get_args(Face)
-BUILT_IN = ("tpcb", "simple-update", "select-only")
+BUILT_IN: tuple[WorkloadKind, ...] = ("tpcb", "simple-update", "select-only")
 WITHOUT_PLAN = {"BEGIN", "COMMIT", "ROLLBACK", "END", "CALL"}
 CALLED = "CREATE OR REPLACE FUNCTION {}(int, int, int, int) RETURNS int LANGUAGE sql AS 'SELECT 1'"
 
@@ -44,7 +44,7 @@ def tpcc(schema: Schema, face: Face) -> Workload:
     return Workload("tpcc", 7, face=face, tpcc=Tpcc(1, schema))
 
 
-def built_in(kind: str, face: Face = "statement") -> Workload:
+def built_in(kind: WorkloadKind, face: Face = "statement") -> Workload:
     return Workload(kind, 7, face=face, pgbench=Pgbench(1))
 
 

@@ -16,7 +16,10 @@ import numpy.typing as npt
 
 from pgdyno.analysis.resources import DEVICE, members, shown
 from pgdyno.analysis.signal_facts import Signal, SignalLine, SignalUnit
-from pgdyno.model.run import CPU_STATES, Series, TrialRecord
+from pgdyno.analysis.snapshots import SnapshotsByTrial
+from pgdyno.model.counters import counts_on
+from pgdyno.model.resets import resets_ns
+from pgdyno.model.run import CPU_STATES, Series, SnapshotRows, TrialRecord
 
 PARTS_MAX = 120  # of a line; each has two points
 NS = 1e9
@@ -31,41 +34,56 @@ class _Source:
 
     name: str
     unit: SignalUnit
-    points: Callable[[SeriesByName, int], Points | None]
+    points: Callable[[_Sampled], Points | None]
 
 
-def _rate(*names: str, over: Sequence[str] = ()) -> Callable[[SeriesByName, int], Points | None]:
+@dataclass(frozen=True, slots=True)
+class _Sampled:
+    """What was sampled of a trial."""
+
+    begin_ns: int  # of its window
+    series: SeriesByName
+    snapshots: Sequence[SnapshotRows]
+
+    def counts_on(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Of each step between samples, whether all these counters went on."""
+        each = [counts_on(self.series[one], resets_ns(one, self.snapshots)) for one in names]
+        return np.asarray(np.all(each, axis=0), dtype=np.bool_)
+
+
+def _rate(*names: str, over: Sequence[str] = ()) -> Callable[[_Sampled], Points | None]:
     """Growth of counters, by seconds or by the growth of others.
 
-    There is no point where these stand still, and none where a counter fell: it began anew.
+    There is no point where these stand still, and none where a counter began anew.
     """
 
-    def points(series: SeriesByName, begin_ns: int) -> Points | None:
+    def points(sampled: _Sampled) -> Points | None:
+        series = sampled.series
         above, below = _added(series, names), _added(series, over) if over else None
         if above is None or (over and below is None) or above[0].size < 2:
             return None
-        at = (above[0] - begin_ns) / NS
+        at = (above[0] - sampled.begin_ns) / NS
         grown = np.diff(above[1])
         by = np.diff(at) if below is None else np.diff(below[1])
-        known = (by > 0) & (grown >= 0)
+        known = (by > 0) & (grown >= 0) & sampled.counts_on([*names, *over])
         return ((at[1:] + at[:-1]) / 2)[known], grown[known] / by[known]
 
     return points
 
 
-def _level(name: str) -> Callable[[SeriesByName, int], Points | None]:
+def _level(name: str) -> Callable[[_Sampled], Points | None]:
     """A gauge as it was."""
 
-    def points(series: SeriesByName, begin_ns: int) -> Points | None:
-        found = _added(series, (name,))
-        return None if found is None else ((found[0] - begin_ns) / NS, found[1])
+    def points(sampled: _Sampled) -> Points | None:
+        found = _added(sampled.series, (name,))
+        return None if found is None else ((found[0] - sampled.begin_ns) / NS, found[1])
 
     return points
 
 
-def _busy(series: SeriesByName, begin_ns: int) -> Points | None:
+def _busy(sampled: _Sampled) -> Points | None:
     everything = [f"cpu.{state}_s" for state in CPU_STATES]
-    idle = _rate("cpu.idle_s", "cpu.iowait_s", over=everything)(series, begin_ns)
+    idle = _rate("cpu.idle_s", "cpu.iowait_s", over=everything)(sampled)
     return None if idle is None else (idle[0], 1 - idle[1])
 
 
@@ -116,7 +134,10 @@ def _device_sources(name: str) -> Iterator[_Source]:
 
 
 def signals(
-    stages: Sequence[str], trials: Sequence[TrialRecord], series: Mapping[int, SeriesByName]
+    stages: Sequence[str],
+    trials: Sequence[TrialRecord],
+    series: Mapping[int, SeriesByName],
+    snapshots: SnapshotsByTrial,
 ) -> tuple[Signal, ...]:
     """All signals that moved.
 
@@ -124,12 +145,18 @@ def signals(
         stages: Their names, in the order of the plan.
         trials: Those whose numbers may be used.
         series: Of each trial, by its number and their names.
+        snapshots: Likewise; they tell of resets.
     """
     chosen = [one for stage in stages if (one := _middle(trials, stage)) is not None]
     devices = members((name for one in chosen for name in series.get(one.number, {})), DEVICE)
     busy = shown(chosen, devices)
     sources = [*_SOURCES, *(one for device in busy for one in _device_sources(device))]
-    found = (_signal(source, chosen, series) for source in sources)
+    sampled = [
+        (one, _Sampled(one.result.window_ns[0], series.get(one.number, {}),
+                       snapshots.get(one.number, ())))
+        for one in chosen if one.result is not None
+    ]  # fmt: skip
+    found = (_signal(source, sampled) for source in sources)
     return tuple(one for one in found if one is not None)
 
 
@@ -141,14 +168,8 @@ def _middle(trials: Sequence[TrialRecord], stage: str) -> TrialRecord | None:
     return measured[len(measured) // 2] if measured else None
 
 
-def _signal(
-    source: _Source, chosen: Sequence[TrialRecord], series: Mapping[int, SeriesByName]
-) -> Signal | None:
-    lines = [
-        line
-        for one in chosen
-        if (line := _line(source, one, series.get(one.number, {}))) is not None
-    ]
+def _signal(source: _Source, chosen: Sequence[tuple[TrialRecord, _Sampled]]) -> Signal | None:
+    lines = [line for one in chosen if (line := _line(source, *one)) is not None]
     values = [value for line in lines for value in line.values]
     least = _ALWAYS_MOVES.get(source.name, 0.0)
     if not values or max(values) <= least or max(values) == min(values):
@@ -156,10 +177,10 @@ def _signal(
     return Signal(source.name, source.unit, tuple(lines))
 
 
-def _line(source: _Source, record: TrialRecord, series: SeriesByName) -> SignalLine | None:
+def _line(source: _Source, record: TrialRecord, sampled: _Sampled) -> SignalLine | None:
     assert record.result is not None
     begin_ns, end_ns = record.result.window_ns
-    if (points := source.points(series, begin_ns)) is None:
+    if (points := source.points(sampled)) is None:
         return None
     at, values = points
     inside = at <= (end_ns - begin_ns) / NS

@@ -1,7 +1,8 @@
 """Statements, tables and plans of the windows, from what was read at both ends of each.
 
-Counters count what they grew by from the begin to the end; what was reset between is left out for
-that trial, which has a note of it. What was added up over trials is divided by their seconds.
+Counters count what they grew by from the begin to the end; what was reset between, or was read long
+after one of them, is left out for that trial, which has a note of it. What was added up over trials
+is divided by their seconds.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pgdyno.analysis.snapshot_facts import (
 from pgdyno.analysis.timeline_facts import Mark
 from pgdyno.model.resets import DATABASES, began_anew
 from pgdyno.model.run import Cell, SnapshotRows, TrialRecord
+from pgdyno.model.sampler_gaps import in_time
 from pgdyno.model.statement_counts import StatementGrowth, statement_growth
 
 NS = 1e9
@@ -49,7 +51,8 @@ def _ends(
     for one in trials:
         if one.stage != stage or one.result is None:
             continue
-        at = {rows.at: rows for rows in snapshots.get(one.number, ()) if rows.name == name}
+        looks = in_time(snapshots.get(one.number, ()), one.result.window_ns)
+        at = {rows.at: rows for rows in looks if rows.name == name}
         if "begin" not in at or "end" not in at:
             continue
         seconds = (at["end"].unix_ns - at["begin"].unix_ns) / NS
@@ -106,7 +109,11 @@ def _most(uses: Iterable[StatementUse | None]) -> float:
 def _windows(
     stage: str, trials: Sequence[TrialRecord], snapshots: SnapshotsByTrial
 ) -> list[StatementGrowth]:
-    of = (snapshots.get(one.number, ()) for one in trials if one.stage == stage and one.result)
+    of = (
+        in_time(snapshots.get(one.number, ()), one.result.window_ns)
+        for one in trials
+        if one.stage == stage and one.result
+    )
     return [one for one in map(statement_growth, of) if one is not None]
 
 
@@ -153,13 +160,6 @@ def table_rows(
     )
 
 
-_COUNTED = ("inserted", "updated", "hot_updated", "deleted", "vacuums", "analyzes",
-            "seq_rows_read")  # fmt: skip
-
-
-def _table_uses(windows: Sequence[_Ends]) -> dict[str, TableUse]:
-    found: dict[str, list[TableUse]] = {}
-    for window in windows:
 def changes_rows(
     stage: str, trials: Sequence[TrialRecord], snapshots: SnapshotsByTrial
 ) -> bool | None:
@@ -169,6 +169,13 @@ def changes_rows(
     return any(known) if known else None
 
 
+_COUNTED = ("inserted", "updated", "hot_updated", "deleted", "vacuums", "analyzes",
+            "seq_rows_read")  # fmt: skip
+
+
+def _table_uses(windows: Sequence[_Ends]) -> dict[str, TableUse]:
+    found: dict[str, list[TableUse]] = {}
+    for window in windows:
         before = {str(row["relation"]): row for row in window.begin}
         for row in window.end:
             grown = _grown(before.get(str(row["relation"])), row)

@@ -9,6 +9,7 @@ import numpy as np
 from pgdyno.analysis.cycle_facts import VacuumCost, VacuumFacts, VacuumTable
 from pgdyno.analysis.efficiency import US
 from pgdyno.analysis.trials import per_second
+from pgdyno.model.counters import growth
 from pgdyno.model.run import Series, TrialResult
 from pgdyno.stats.vacuum import Episode, Taken, taken, together, unlike
 
@@ -119,12 +120,9 @@ def _transactions(series: Mapping[str, Series], spans_ns: Sequence[tuple[int, in
 
 
 def _grown(series: Mapping[str, Series], span_ns: tuple[int, int]) -> float | None:
-    """WAL written in a span, its ends interpolated between samples."""
+    """WAL written in a span, as far as that is known."""
     wal = series.get("wal.bytes")
-    if wal is None or wal.unix_ns.size < 2:
-        return None
-    at = np.interp(np.array(span_ns, dtype=np.float64), wal.unix_ns, wal.values)
-    return float(at[1] - at[0])
+    return None if wal is None else growth(wal, span_ns)
 
 
 def _seconds(span_ns: tuple[int, int]) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,10 @@ from pgdyno.analysis.window_facts import (
     StageWindows,
     WindowFacts,
 )
-from pgdyno.model.counters import fell
+from pgdyno.model.counters import levels
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Plan, Stage
+from pgdyno.model.resets import began_anew
 from pgdyno.model.run import (
     Series,
     SnapshotRows,
@@ -31,6 +32,7 @@ from pgdyno.model.run import (
     TrialResult,
     TrialState,
 )
+from pgdyno.model.sampler_gaps import in_time
 from pgdyno.model.wording import listed
 
 NS = 1e9
@@ -126,8 +128,8 @@ def window_facts(
         checkpoints=_checkpoints(result),
         second=second,
         ended=ended,
-        costs=_costs(result, series, second),
-        dead_share=_dead_shares(snapshots),
+        costs=_costs(result, series, second, began_anew(snapshots)),
+        dead_share=_dead_shares(in_time(snapshots, result.window_ns)),
     )
 
 
@@ -215,21 +217,19 @@ def _checkpoints(result: TrialResult) -> tuple[CheckpointSpan, ...] | None:
 
 
 def _costs(
-    result: TrialResult, series: Mapping[str, Series], second: npt.NDArray[np.float64]
+    result: TrialResult,
+    series: Mapping[str, Series],
+    second: npt.NDArray[np.float64],
+    anew: Collection[str],
 ) -> dict[str, npt.NDArray[np.float64]]:
-    """Growth of some counters in each second of the window, between their samples evenly.
-
-    Those that fell are left out: what they grew by is not known.
-    """
+    """Growth of some counters in each second of the window, of those of which it is known."""
     begin, _ = result.window_ns
-    found = {}
-    for name in _COSTS:
-        one = series.get(name)
-        if one is not None and one.values.size > 2 and second.size and not fell(one.values):
-            at = (one.unix_ns - begin) / NS
-            ends = np.interp(second + 0.5, at, one.values)
-            found[name] = ends - np.interp(second - 0.5, at, one.values)
-    return found
+    edges = np.rint(np.concatenate([second[:1] - 0.5, second + 0.5]) * NS).astype(np.int64) + begin
+    known = {
+        name: at for name in _COSTS
+        if name in series and (at := levels(series[name], edges, anew)) is not None
+    }  # fmt: skip
+    return {name: np.diff(at) for name, at in known.items()}
 
 
 def _dead_shares(snapshots: Sequence[SnapshotRows]) -> dict[str, tuple[float, float]]:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable
 
 from pgdyno.model.run import Cell, SnapshotRows
 
+NS = 1e9
 RESETS = "resets"
 """The snapshot: a row for each view, with when it was last reset, in seconds since the epoch."""
 VIEW, MOMENT = "view", "reset_unix_s"
@@ -46,6 +47,26 @@ def began_anew(snapshots: Iterable[SnapshotRows]) -> frozenset[str]:
     return frozenset(anew)
 
 
+def resets_ns(counter: str, snapshots: Iterable[SnapshotRows]) -> tuple[int, ...]:
+    """When the view of a counter was last reset as its window began, and as it had ended.
+
+    Args:
+        counter: The name of its series.
+        snapshots: Of the window, of one server.
+    """
+    looks = [_moments(one) for one in snapshots if one.name == RESETS]
+    found = set()
+    for moments in looks:
+        view = _view(counter)
+        others = [one for one in moments.values() if isinstance(one, int | float)]
+        at = moments.get(view)
+        if isinstance(at, int | float):
+            found.add(round(at * NS))
+        elif view in moments and others:  # never, but by a crash, which resets the others, too
+            found.add(round(min(others) * NS))
+    return tuple(sorted(found))
+
+
 def _moments(snapshot: SnapshotRows) -> dict[str, Cell]:
     return {str(row[VIEW]): row[MOMENT] for row in snapshot.rows}
 
@@ -57,8 +78,11 @@ def counted_on(counter: str, anew: Collection[str]) -> bool:
         counter: Its name.
         anew: Views that began anew.
     """
+    return _view(counter) not in anew
+
+
+def _view(counter: str) -> str:
+    """That has it; empty: none does."""
     if counter == _NO_STATISTIC:
-        return True
-    return (
-        next((view for begin, view in _VIEWS.items() if counter.startswith(begin)), "") not in anew
-    )
+        return ""
+    return next((view for begin, view in _VIEWS.items() if counter.startswith(begin)), "")

@@ -1,5 +1,5 @@
 """Samples the host and the server while a trial is driven."""
 
-from pgdyno.sample.recorder import Recorder, delta
+from pgdyno.sample.recorder import Recorder
 
-__all__ = ["Recorder", "delta"]
+__all__ = ["Recorder"]

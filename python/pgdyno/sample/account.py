@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-GAP_S = 5.0  # without a sample, beyond its interval: what is longer is told though nothing failed
+from pgdyno.model.sampler_gaps import GAP_S
+
 RETRY_S = 1.0  # after a failure that may pass
 _SLOW = "the answers took so long"
 

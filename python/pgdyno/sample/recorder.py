@@ -18,7 +18,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import psycopg
 
-from pgdyno.model.counters import fell
 from pgdyno.model.plan import Telemetry
 from pgdyno.model.run import (
     Missing,
@@ -319,35 +318,3 @@ def _require_distinct(readable: Sequence[Readable]) -> None:
     for named in (names, columns):
         twice = sorted(name for name, times in Counter(named).items() if times > 1)
         assert not twice, f"samplers share a name: {', '.join(twice)}"
-
-
-# Of a CPU that idles the kernel's times may go back by a tick (proc_stat(5)); nobody resets them.
-_MAY_FALL = "cpu."
-
-
-def delta(series: Series, window_ns: tuple[int, int]) -> float | None:
-    """Growth of a counter over a window, its ends interpolated between two samples.
-
-    Returns:
-        None where the samples do not cover the window, or the counter fell within it.
-    """
-    if not _covers(series, window_ns) or fell_within(series, window_ns):
-        return None
-    ends = np.array(window_ns, dtype=np.float64)
-    at = np.interp(ends, series.unix_ns, series.values)
-    return float(at[1] - at[0])
-
-
-def fell_within(series: Series, window_ns: tuple[int, int]) -> bool:
-    """Whether a counter began anew between the samples that a window lies between."""
-    if series.name.startswith(_MAY_FALL) or not _covers(series, window_ns):
-        return False
-    start, end = window_ns
-    first = int(np.searchsorted(series.unix_ns, start, side="right")) - 1
-    last = int(np.searchsorted(series.unix_ns, end, side="left"))
-    return fell(series.values[first : last + 1])
-
-
-def _covers(series: Series, window_ns: tuple[int, int]) -> bool:
-    times = series.unix_ns
-    return times.size >= 2 and bool(times[0] <= window_ns[0] and times[-1] >= window_ns[1])

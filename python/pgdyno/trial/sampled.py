@@ -8,7 +8,9 @@ from itertools import chain
 from typing import TypeVar
 
 from pgdyno.drive.result import Driven
-from pgdyno.model.resets import began_anew, counted_on
+from pgdyno.model import counters
+from pgdyno.model.counters import fell_within
+from pgdyno.model.resets import began_anew
 from pgdyno.model.run import (
     Missing,
     SamplerCost,
@@ -17,11 +19,10 @@ from pgdyno.model.run import (
     TallySeries,
     TelemetryReport,
 )
-from pgdyno.model.sampler_gaps import gaps_of
+from pgdyno.model.sampler_gaps import gaps_of, late_looks
 from pgdyno.model.server_result import of_server
 from pgdyno.model.statement_counts import statement_growth
 from pgdyno.model.wording import listed, plural
-from pgdyno.sample.recorder import delta, fell_within
 
 _SHOWN = 3  # counters that a note names
 Named = TypeVar("Named", Series, TallySeries, SnapshotRows, SamplerCost, Missing)
@@ -67,7 +68,7 @@ def named_by(server: str, own: Sequence[Named]) -> list[Named]:
 def growth(
     series: Sequence[Series], driven: Driven, anew: Collection[str] = ()
 ) -> dict[str, float]:
-    """Growth of the counters over the window, of those whose samples cover it.
+    """Growth of the counters over the window, of those of which it is known.
 
     Args:
         series: Of one server, or of this host.
@@ -77,9 +78,7 @@ def growth(
     return {
         s.name: value
         for s in series
-        if s.kind == "counter"
-        and counted_on(s.name, anew)
-        and (value := delta(s, driven.window_ns)) is not None
+        if s.kind == "counter" and (value := counters.growth(s, driven.window_ns, anew)) is not None
     }
 
 
@@ -98,7 +97,12 @@ def notes_of(sampled: Sampled, driven: Driven) -> tuple[str, ...]:
     costs = sampled.telemetry.samplers if sampled.telemetry else ()
     stopped = [f"sampler {one.name} stopped: {one.failure}" for one in costs if one.failure]
     gaps = [f"{who} {told}" for who, told in gaps_of(costs)]
-    return (*stopped, *gaps, *_fallen(sampled, driven), *_outgrown(sampled), *_statements(sampled))
+    late = [
+        f"{who} {when}: what was counted in the window is not known"
+        for who, when in late_looks(sampled.snapshots, driven.window_ns)
+    ]
+    return (*stopped, *gaps, *late, *_fallen(sampled, driven), *_outgrown(sampled),
+            *_statements(sampled))  # fmt: skip
 
 
 def _fallen(sampled: Sampled, driven: Driven) -> Iterator[str]:

@@ -20,6 +20,7 @@ from pgdyno.model.cycle import Followed, Spacing
 from pgdyno.model.event_detail import EventDetail
 from pgdyno.model.plan import Stage
 from pgdyno.model.run import (
+    Cell,
     Event,
     Series,
     SnapshotColumn,
@@ -296,7 +297,7 @@ def looks(result: TrialResult, changed: int) -> list[SnapshotRows]:
     """At a table, whose rows the load changes."""
     columns = ("bytes", "index_bytes", "dead_rows", "inserted", "updated", "hot_updated", "deleted",
                "seq_rows_read", "vacuums", "analyzes", "freeze_age")  # fmt: skip
-    row = {"relation": "order_line"} | dict.fromkeys(columns, 0)
+    row: dict[str, Cell] = {"relation": "order_line", **dict.fromkeys(columns, 0)}
     told = tuple(SnapshotColumn(name, "1", "counter") for name in row)
     begin_ns, end_ns = result.window_ns
     return [

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
 
 from pgdyno.analysis.signal_facts import Signal
 from pgdyno.analysis.signals import PARTS_MAX, shortened, signals
-from pgdyno.model.run import CPU_STATES, Series, TrialRecord, TrialState
+from pgdyno.model.run import CPU_STATES, Cell, Series, SnapshotRows, TrialRecord, TrialState
 from tests.data.miniature import a_result
 
 NS = 1_000_000_000
@@ -29,10 +31,16 @@ def counter(name: str, *grown: float) -> Series:
     return sampled(name, np.cumsum([100.0, *grown]))
 
 
-def of(*series: Series) -> dict[str, Signal]:
+def of(*series: Series, looks: Sequence[SnapshotRows] = ()) -> dict[str, Signal]:
     record = TrialRecord(1, 1, "one", "x", TrialState.FINISHED, result=RESULT)
-    found = signals(["one", "never"], [record], {1: {one.name: one for one in series}})
+    named = {one.name: one for one in series}
+    found = signals(["one", "never"], [record], {1: named}, {1: looks})
     return {one.name: one for one in found}
+
+
+def rows(moments: dict[str, float | None]) -> tuple[dict[str, Cell], ...]:
+    """Of the snapshot of resets."""
+    return tuple({"view": view, "reset_unix_s": moment} for view, moment in moments.items())
 
 
 def values(signal: Signal) -> tuple[float, ...]:
@@ -49,6 +57,27 @@ def test_a_counter_is_what_it_grew_by_each_second_between_its_samples() -> None:
 def test_a_counter_that_began_anew_has_no_point_there() -> None:
     (line,) = of(counter("wal.fpi", 5, 7, -90, 9))["full page images"].lines
     assert (line.values, line.second) == ((5, 7, 9), (-1.5, -0.5, 1.5))
+
+
+def test_a_counter_whose_view_was_reset_has_no_point_there_though_it_fell_nowhere() -> None:
+    def look(at: Literal["begin", "end"], since_begin_s: float) -> SnapshotRows:
+        reset_s = BEGIN / NS + since_begin_s
+        told = rows({"pg_stat_wal": reset_s, "pg_stat_io": 7.0, "pg_stat_database": None})
+        return SnapshotRows("resets", at, BEGIN, (), told)
+
+    looks = look("begin", -1.5), look("end", 0.5)
+    fpi, temporary = (counter(name, 5, 7, 3, 9) for name in ("wal.fpi", "database.temp_bytes"))
+    found = of(fpi, temporary, looks=looks)
+    (line,) = found["full page images"].lines
+    assert (line.values, line.second) == ((7, 9), (-0.5, 1.5))
+    assert values(found["temporary files"]) == (5, 7, 3, 9)
+
+
+def test_after_a_crash_databases_have_no_moment_and_others_tell_it() -> None:
+    told = rows({"pg_stat_wal": BEGIN / NS + 0.5, "pg_stat_database": None})
+    looks = [SnapshotRows("resets", "end", END, (), told)]
+    found = of(counter("database.temp_bytes", 5, 7, 3, 9), looks=looks)
+    assert values(found["temporary files"]) == (5, 7, 9)
 
 
 def test_busy_is_all_time_that_is_not_idle() -> None:
@@ -77,7 +106,7 @@ def test_of_many_devices_the_busiest_have_lines() -> None:
     series = [counter(f"device.sd{n:02}.read_bytes", n, n + 1) for n in range(1, 41)]
     result = replace(RESULT, deltas={f"device.sd{n:02}.busy_s": float(n) for n in range(1, 41)})
     record = TrialRecord(1, 1, "one", "x", TrialState.FINISHED, result=result)
-    found = signals(["one"], [record], {1: {one.name: one for one in series}})
+    found = signals(["one"], [record], {1: {one.name: one for one in series}}, {})
     assert [one.name for one in found] == [f"sd{n}: read" for n in range(29, 41)]
 
 
@@ -91,7 +120,7 @@ def test_a_stage_without_a_point_has_no_line_beside_those_that_have_one() -> Non
         for n, stage in ((1, "one"), (2, "two"))
     ]
     series = {n: {one.name: one for one in each} for n, each in ((1, busy), (2, idle))}
-    found = {one.name: one for one in signals(["one", "two"], trials, series)}
+    found = {one.name: one for one in signals(["one", "two"], trials, series, {})}
     assert [one.stage for one in found["vda: time of a read or write"].lines] == ["one"]
     assert all(line.values for one in found.values() for line in one.lines)
 
@@ -125,7 +154,7 @@ def test_the_trial_with_the_median_throughput_is_shown() -> None:
         for number, throughput in ((1, 300.0), (2, 100.0), (3, 200.0))
     ]  # fmt: skip
     series = {n: {"wal.bytes": counter("wal.bytes", n, n + 1)} for n in (1, 2, 3)}
-    ((line,),) = (one.lines for one in signals(["one"], trials, series))
+    ((line,),) = (one.lines for one in signals(["one"], trials, series, {}))
     assert line.trial == 3
 
 

@@ -119,6 +119,19 @@ def test_a_full_first_look_does_not_tell_what_was_there() -> None:
     assert statement_rows(["one"], TRIALS, {1: looks}) == ()
 
 
+@pytest.mark.parametrize("late", [0, 1], ids=["begin", "end"])
+def test_what_was_read_long_after_an_end_of_the_window_tells_nothing_of_it(late: int) -> None:
+    after = {**TABLE, "inserted": 9}
+    tables = read("tables", [TABLE], [after])
+    statements = read("statements", [statement(100, 9.0)], [statement(300, 13.0)])
+    for looks in (tables, statements):
+        looks[late] = replace(looks[late], unix_ns=looks[late].unix_ns + 7 * NS)
+    assert table_rows(["one"], TRIALS, {1: tables}) == ()
+    assert statement_rows(["one"], TRIALS, {1: statements}) == ()
+    tables[late] = replace(tables[late], unix_ns=tables[late].unix_ns - 2 * NS)
+    assert len(table_rows(["one"], TRIALS, {1: tables})) == 1
+
+
 def test_tables_of_a_database_that_was_reset_have_no_known_growth() -> None:
     after = {**TABLE, "inserted": 9}
     looks = read("tables", [TABLE], [after])

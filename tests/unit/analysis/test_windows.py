@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from pgdyno.analysis.window_facts import WindowFacts
 from pgdyno.analysis.windows import window_facts
 from pgdyno.model.event_detail import EventDetail
 from pgdyno.model.run import (
+    Cell,
     Event,
     Series,
     SnapshotColumn,
@@ -28,10 +31,12 @@ RESULT = a_result()
 BEGIN_NS, END_NS = RESULT.window_ns
 
 
-def facts(result: TrialResult = RESULT, *series: Series) -> WindowFacts:
+def facts(
+    result: TrialResult = RESULT, *series: Series, further: Sequence[SnapshotRows] = ()
+) -> WindowFacts:
     record = TrialRecord(1, 1, "initdb", "x", TrialState.FINISHED, None, START_NS, None, result)
     of = {one.name: one for one in series}
-    return window_facts(record, PLAN, PLAN.stages[0], of, {}, SNAPSHOTS)
+    return window_facts(record, PLAN, PLAN.stages[0], of, {}, (*SNAPSHOTS, *further))
 
 
 def tables(at: str, dead: int, live: int) -> SnapshotRows:
@@ -44,7 +49,8 @@ def tables(at: str, dead: int, live: int) -> SnapshotRows:
         {"relation": "tiny", "dead_rows": 3, "live_rows": 1},
         {"relation": "unknown", "dead_rows": None, "live_rows": None},
     )
-    return SnapshotRows("tables", at, BEGIN_NS, columns, rows)  # type: ignore[arg-type]
+    end = {"begin": BEGIN_NS, "end": END_NS}
+    return SnapshotRows("tables", at, end[at], columns, rows)  # type: ignore[arg-type]
 
 
 SNAPSHOTS = (tables("begin", 10, 90), tables("end", 50, 50))
@@ -120,6 +126,25 @@ def test_a_counter_that_began_anew_is_not_followed() -> None:
     hits = Series("database.blocks_hit", "1", "counter", at, grown)
     ended = Series("driver.committed.new_order", "1", "rate", at, np.full(at.size, 10.0))
     assert facts(RESULT, hits, ended).costs == {}
+
+
+@pytest.mark.parametrize(
+    ("lost_s", "reset_s"), [((5, 15), 1.0), ((0, 0), 2.0)], ids=["gap", "reset"]
+)
+def test_what_began_anew_or_met_a_gap_is_not_followed_though_nothing_fell(
+    lost_s: tuple[int, int], reset_s: float
+) -> None:
+    at = np.arange(BEGIN_NS - NS, END_NS + 2 * NS, NS)
+    kept = np.r_[0 : lost_s[0], lost_s[1] : at.size]
+    hits = Series("database.blocks_hit", "1", "counter", at[kept], 700.0 * kept)
+    ended = Series("driver.committed.new_order", "1", "rate", at, np.full(at.size, 10.0))
+
+    def moment(at: Literal["begin", "end"], when_s: float) -> SnapshotRows:
+        row: dict[str, Cell] = {"view": "pg_stat_database", "reset_unix_s": when_s}
+        return SnapshotRows("resets", at, BEGIN_NS, (), (row,))
+
+    looks = moment("begin", 1.0), moment("end", reset_s)
+    assert facts(RESULT, hits, ended, further=looks).costs == {}
 
 
 def test_what_was_not_sampled_is_not_there() -> None:

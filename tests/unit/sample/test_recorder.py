@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from pgdyno.model.run import Series
 from pgdyno.model.steady_clock import steady_unix_ns
 from pgdyno.sample.kept import KeptTally
-from pgdyno.sample.recorder import Recorder, delta
+from pgdyno.sample.recorder import Recorder
 from pgdyno.sample.sampler import Column, Label, Missing, Sampler, Snapshot, Subject, Tally
 from pgdyno.sample.samplers import samplers_for, samplers_of
 from pgdyno.stats.client_limit import HOST_IDLE_COLUMNS
@@ -27,48 +26,6 @@ def counter(times_s: list[float], values: list[float]) -> Series:
 
 def failures(recorder: Recorder) -> dict[str, str]:
     return {one.name: one.failure for one in recorder.telemetry().samplers if one.failure}
-
-
-def test_growth_is_interpolated_at_both_ends() -> None:
-    series = counter([0, 1, 2, 3], [0, 10, 30, 60])
-
-    assert delta(series, (SECOND // 2, 5 * SECOND // 2)) == pytest.approx(45 - 5)
-
-
-@pytest.mark.parametrize("window", [(-1, SECOND), (SECOND, 4 * SECOND)])
-def test_a_window_that_is_not_covered_is_unknown(window: tuple[int, int]) -> None:
-    assert delta(counter([0, 1, 2, 3], [0, 10, 30, 60]), window) is None
-
-
-def test_one_sample_tells_nothing() -> None:
-    assert delta(counter([1], [5]), (SECOND, SECOND)) is None
-
-
-WINDOW = (SECOND, 3 * SECOND)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [[0, 70, 5, 9, 12], [0, 70, 5, 90, 95], [0, 70, 80, 90, 1], [80, 1, 2, 3, 4]],
-    ids=["to less", "to more than before", "after it", "before it"],
-)
-def test_a_counter_that_is_reset_in_the_window_has_no_known_growth(values: list[float]) -> None:
-    found = delta(counter([0, 1, 2, 3, 4], values), WINDOW)
-    assert (found is None) == (values[2] == 5)
-
-
-def test_where_the_window_ends_between_two_samples_both_are_looked_at() -> None:
-    ends_within = (SECOND, 5 * SECOND // 2)
-    assert delta(counter([0, 1, 2, 3], [0, 10, 20, 1]), ends_within) is None
-    begins_within = (SECOND // 2, 2 * SECOND)
-    assert delta(counter([0, 1, 2, 3], [10, 0, 20, 30]), begins_within) is None
-
-
-def test_what_rounding_or_an_idle_cpu_takes_back_is_no_reset() -> None:
-    summed = counter([0, 1, 2, 3], [0.1, 0.3, 0.3 - 1e-16, 0.5])
-    assert delta(summed, WINDOW) == pytest.approx(0.2)
-    waited = replace(counter([0, 1, 2, 3], [9.00, 9.10, 9.09, 9.20]), name="cpu.iowait_s")
-    assert delta(waited, WINDOW) == pytest.approx(0.1)
 
 
 def test_a_clock_that_is_set_moves_no_sample() -> None:

@@ -99,6 +99,17 @@ def test_samplers_that_paused_are_noted_with_their_seconds() -> None:
     )
 
 
+def test_looks_that_came_late_are_noted_with_their_seconds() -> None:
+    def look(name: str, at: Literal["begin", "end"], second: float) -> SnapshotRows:
+        return SnapshotRows(name, at, round(second * 1e9), (), ())
+
+    looks = (look("tables", "begin", 5), look("tables", "end", 12.5), look("plans", "end", 12))
+    assert notes_of(Sampled(snapshots=looks), cast(Any, Window)) == (
+        "snapshots tables and plans were read 11.5 s after the window's end: what was counted in"
+        " the window is not known",
+    )
+
+
 def test_statements_that_began_anew_or_were_evicted_are_noted() -> None:
     looks: list[SnapshotRows] = []
     for at, ns, calls, evictions in (("begin", 0, 5, 2), ("end", 9, 4, 5)):
