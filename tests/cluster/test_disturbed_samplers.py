@@ -41,7 +41,7 @@ def recording_of(server: pgdyno.Server) -> Iterator[tuple[Link, Recorder]]:
         )  # fmt: skip
 
     with ExitStack() as stack:
-        opened = Link(lambda: own_session(server.connection), samplers, quiet=True)
+        opened = Link(lambda: own_session(server.connection), samplers=samplers, quiet=True)
         link = stack.enter_context(opened)
         yield link, stack.enter_context(Recorder(link.found(), link=link))
 
@@ -60,10 +60,12 @@ def goes_on(recorder: Recorder, *names: str) -> None:
 def test_an_ended_session_is_opened_anew_and_the_gap_is_told(server: pgdyno.Server) -> None:
     with recording_of(server) as (link, recorder):
         goes_on(recorder, "sessions", "transactions")
-        first = link.session.info.backend_pid
+        first = link.sessions[0].info.backend_pid
         with server.connect() as other:
             other.execute("SELECT pg_terminate_backend(%s)", (first,))
-        until(lambda: not link.is_lost and link.session.info.backend_pid != first, "a new session")
+        until(
+            lambda: not link.is_lost and link.sessions[0].info.backend_pid != first, "a new session"
+        )
         goes_on(recorder, "sessions", "transactions", "server statistics")
 
     told = recorder.telemetry()
@@ -102,7 +104,7 @@ def test_a_server_that_answers_nobody_delays_no_end(
         with Recorder(samplers_of(Subject())) as host:
             with recording_of(server) as (link, recorder):
                 goes_on(recorder, "sessions")
-                stopped.append(link.session.info.backend_pid)
+                stopped.append(link.sessions[0].info.backend_pid)
                 os.kill(stopped[0], signal.SIGSTOP)
                 until(lambda: psutil.Process(stopped[0]).status() == "stopped", "it stands still")
                 goes_on(host, "host cpu")

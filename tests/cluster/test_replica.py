@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import psycopg
 import pytest
 
 from pgdyno.api import Run
+from pgdyno.catalog.waits import wait_of
 from pgdyno.drive.driver import Wishes, drive
 from pgdyno.loader.copy import How, load
 from pgdyno.model.connection import Connection
@@ -18,18 +20,21 @@ from pgdyno.model.plan import Protocol
 from pgdyno.model.run import TrialState
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import READS, Face
-from pgdyno.sample.sampler import Sampler, Subject
+from pgdyno.sample.sampler import Replica, Sampler, Subject
 from pgdyno.sample.samplers.server_replica import sampler
 from pgdyno.session import own_session
 from pgdyno.shell import postgres_user
 from pgdyno.store.run_file import RunFile
 from pgdyno.target.binaries import find_binaries
 from pgdyno.target.database_use import in_use
+from pgdyno.target.interface import Ready
 from pgdyno.target.replica import caught_up
 from pgdyno.target.running_target import RunningTarget
 from pgdyno.target.server_owner import OWNER
 from pgdyno.target.standby import Standby
+from pgdyno.trial.servers import recorders_of_servers
 from tests.cluster.conftest import TARGETS, cluster_apart
+from tests.cluster.test_disturbed_samplers import goes_on
 from tests.cluster.test_run import pgdyno
 from tests.data.workloads import tpcc
 from tests.waiting import until
@@ -127,7 +132,7 @@ def test_reads_go_to_the_replica_and_nothing_else_does(pair: Pair, face: Face) -
 def test_its_lag_is_seen(pair: Pair) -> None:
     primary, replica = pair
     with own_session(primary) as here, own_session(replica) as there:
-        found = sampler(Subject(here, replica=there))
+        found = sampler(Subject(replica=Replica(there, here)))
         assert isinstance(found, Sampler)
         until(lambda: found.take()["replica.behind_bytes"] == 0, "it has caught up")
         there.execute("SELECT pg_wal_replay_pause()")
@@ -142,12 +147,39 @@ def test_its_lag_is_seen(pair: Pair) -> None:
         assert found.take()["replica.lag_s"] < 5.0
 
 
+def test_a_lost_session_on_the_replica_is_opened_anew_and_disturbs_no_other(pair: Pair) -> None:
+    primary, replica = pair
+    ready = replace(Ready(primary, (), None, None, 0.0, ""), replica=replica)
+    reads = replace(tpcc(1), replica_connections=1)
+    subject = Subject(databases=[primary.database], wait_of=wait_of)
+    with ExitStack() as stack:
+        found = recorders_of_servers(ready, reads, subject, set(), stack)
+        (of_replica,), (of_primary,) = (
+            [one for _, one in found if name in {cost.name for cost in one.telemetry().samplers}]
+            for name in ("replica", "transactions")
+        )
+        goes_on(of_replica, "replica", "restartpoints")
+        with psycopg.connect(**replica.arguments(), autocommit=True) as session:
+            ended = session.execute(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+                " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            ).fetchone()
+        assert ended is not None
+        assert ended[0] > 0
+        told = of_replica.telemetry
+        until(lambda: any(one.gap_s for one in told().samplers), "the gap is over, and told")
+        goes_on(of_replica, "replica", "restartpoints")
+        goes_on(of_primary, "transactions", "sessions")
+    assert [one.failure for one in of_replica.telemetry().samplers if one.failure] == []
+    assert [one.gap_reason for one in of_primary.telemetry().samplers if one.gap_reason] == []
+
+
 def test_commits_that_are_answered_before_they_are_written_are_behind(pair: Pair) -> None:
     """They lie in WAL buffers, from which no standby has anything."""
     primary, replica = pair
     behind: list[float] = []
     with own_session(primary) as here, own_session(replica) as there:
-        found = sampler(Subject(here, replica=there))
+        found = sampler(Subject(replica=Replica(there, here)))
         assert isinstance(found, Sampler)
 
         def in_buffers() -> int:

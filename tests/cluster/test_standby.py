@@ -9,7 +9,7 @@ import pytest
 
 from pgdyno.model.errors import TargetError
 from pgdyno.model.settings import Origin, OriginKind, Setting
-from pgdyno.sample.sampler import Sampler, Subject
+from pgdyno.sample.sampler import Replica, Sampler, Subject
 from pgdyno.sample.samplers import server_restartpoints
 from pgdyno.sample.server_log import read_log
 from pgdyno.session import own_session
@@ -47,7 +47,7 @@ def restartpoints(primary: Cluster, standby: Standby) -> float:
         own_session(primary.connection()) as here,
         own_session(standby.cluster.connection()) as there,
     ):
-        found = server_restartpoints.sampler(Subject(here, replica=there))
+        found = server_restartpoints.sampler(Subject(replica=Replica(there, here)))
         told = found if isinstance(found, list) else [found]
         (one,) = (each for each in told if isinstance(each, Sampler))
         row = one.take()

@@ -41,7 +41,7 @@ SELECT pid, backend_type, coalesce(state, ''), wait_event_type, wait_event,
             THEN hashtextextended(query, 0) END
 FROM pg_stat_get_activity(NULL)
 WHERE backend_type IS NOT NULL AND wait_event_type IS DISTINCT FROM 'Activity'
-  AND pid <> pg_backend_pid() AND pid <> ALL (%(own)s::integer[])
+  AND pid <> pg_backend_pid()
   -- Who idles in another database does nothing, and is no session of the load.
   AND (state IS DISTINCT FROM 'idle' OR datid IS NULL OR datid = ANY (%(databases)s::oid[]))"""
 _DATABASES = (
@@ -77,7 +77,7 @@ class Activity:
         databases: Those that are driven.
         statements: The workload's, by their text.
         wait_of: Gives wait events their names and classes.
-        own: Sessions of ours that look on; they are no part of the load.
+        own: Sessions of ours that look on, as they come; they are no part of the load.
     """
 
     def __init__(
@@ -88,16 +88,20 @@ class Activity:
         wait_of: WaitOf,
         own: Collection[int] = (),
     ) -> None:
-        self._wait_of = wait_of
+        self._wait_of, self._own = wait_of, own
         row = session.execute(_DATABASES, (list(databases),)).fetchone()
         assert row is not None
-        self._asked = Prepared(session, _QUERY, {"databases": row[0], "own": list(own)})
+        self._asked = Prepared(session, _QUERY, {"databases": row[0]})
         hashes = session.execute(_HASHES, (list(statements),)).fetchall()
         self._statements = {hashed: statements[sql] for sql, hashed in hashes}
 
     def take(self) -> dict[int, Met]:
         """All that are met now, by process."""
-        return {row[0]: met(row, self._statements, self._wait_of) for row in self._asked.rows()}
+        return {
+            row[0]: met(row, self._statements, self._wait_of)
+            for row in self._asked.rows()
+            if row[0] not in self._own
+        }
 
 
 def met(row: Row, statements: Mapping[int, Known], wait_of: WaitOf) -> Met:

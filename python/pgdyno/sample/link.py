@@ -1,4 +1,4 @@
-"""The session that the samplers of a server share: with limits of its own, opened anew when lost.
+"""The sessions that some samplers share: with limits of their own, opened anew when one is lost.
 
 A lock is not waited for, and no statement lasts: nobody holds a snapshot, or stands in a queue, for
 a figure. What a stopped server or a broken network leaves waiting is freed by `cut`.
@@ -29,75 +29,84 @@ Found: TypeAlias = Sequence[Sampler | Tally | Snapshot | Missing]
 
 
 class Link:
-    """A session and what is read in it; use it as a context, which closes it.
+    """Sessions and what is read in them; use it as a context, which closes them.
 
     Args:
-        opened: Opens a session in autocommit mode.
-        samplers: What can be read of the server in a session.
+        opened: Each opens a session in autocommit mode; one, unless servers are compared.
+        samplers: What can be read in the sessions, which it is given in their order.
         quiet: Whether the server is ours, and no pooler stands before it.
-        beside: Sessions on other servers that are asked, too; they are not opened anew.
-        consoles: Likewise, of poolers, which know no limits.
+        limited: Whether sessions can be told limits; the console of a pooler cannot.
 
     Raises:
-        psycopg.Error: The server does not let it in.
+        psycopg.Error: A server does not let it in.
     """
 
     def __init__(
         self,
-        opened: Callable[[], Session],
-        samplers: Callable[[Session], Found],
-        *,
+        *opened: Callable[[], Session],
+        samplers: Callable[..., Found],
         quiet: bool = False,
-        beside: Sequence[Session] = (),
-        consoles: Sequence[Session] = (),
+        limited: bool = True,
     ) -> None:
-        self._opened, self._samplers, self._quiet = opened, samplers, quiet
-        self.session = opened()
-        self._beside, self._consoles = beside, consoles
+        self._opened, self._samplers = opened, samplers
+        self._quiet, self._limited = quiet, limited
+        self.sessions: list[Session] = []
+        self._open()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.session.close()
+        self._close()
 
     @property
     def is_lost(self) -> bool:
-        """Whether nothing can be asked any more."""
-        return bool(self.session.closed)
+        """Whether not all can be asked any more."""
+        return len(self.sessions) < len(self._opened) or any(one.closed for one in self.sessions)
 
     def found(self) -> Found:
-        """What can be read, before anything is measured: until then the session waits for locks.
+        """What can be read, before anything is measured: until then they wait for locks.
 
         Raises:
             psycopg.Error: The server does not answer.
         """
-        found = self._samplers(self.session)
+        found = self._samplers(*self.sessions)
         self._limit()
-        for one in self._beside:
-            one.execute(_LIMITS.encode())
         return found
 
     def again(self) -> Found:
-        """What can be read in a session that is opened anew, in the midst of a window.
+        """What can be read in sessions that are opened anew, in the midst of a window.
 
         Raises:
-            psycopg.Error: The server does not let it in.
+            psycopg.Error: A server does not let it in.
         """
-        self.session.close()
-        self.session = self._opened()
+        self._close()
+        self._open()
         self._limit()
-        return self._samplers(self.session)
+        return self._samplers(*self.sessions)
 
     def cut(self) -> None:
         """Whoever waits for an answer, in another thread, gets an error instead."""
-        for one in (self.session, *self._beside, *self._consoles):
+        for one in tuple(self.sessions):
             with suppress(OSError, psycopg.Error):
                 copy = socket.socket(fileno=os.dup(one.pgconn.socket))
                 with copy:
                     copy.shutdown(socket.SHUT_RDWR)
 
+    def _open(self) -> None:
+        try:
+            for opened in self._opened:
+                self.sessions.append(opened())
+        except BaseException:
+            self._close()
+            raise
+
+    def _close(self) -> None:
+        while self.sessions:
+            self.sessions.pop().close()
+
     def _limit(self) -> None:
-        self.session.execute(_LIMITS.encode())
-        if self._quiet:  # an error in the log of a server of ours would be the load's
-            be_quiet(self.session, for_transaction=False)
+        for one in self.sessions if self._limited else ():
+            one.execute(_LIMITS.encode())
+            if self._quiet:  # an error in the log of a server of ours would be the load's
+                be_quiet(one, for_transaction=False)

@@ -18,7 +18,7 @@ from pgdyno.model.plan import Telemetry
 from pgdyno.model.run import Cell, Missing
 from pgdyno.model.wait import WaitOf
 
-__all__ = ["Cell", "Column", "Found", "Label", "Missing", "Row", "Sampler", "Snapshot",
+__all__ = ["Cell", "Column", "Found", "Label", "Missing", "Replica", "Row", "Sampler", "Snapshot",
            "SnapshotRow", "Subject", "Tally", "Telemetry"]  # fmt: skip
 
 Kind = Literal["counter", "gauge"]
@@ -99,6 +99,14 @@ def _none() -> Sequence[int]:
 
 
 @dataclass(frozen=True, slots=True)
+class Replica:
+    """A server that answers reads of the load, and the one that it follows."""
+
+    session: psycopg.Connection[Any]  # on it, for samplers alone
+    primary: psycopg.Connection[Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
     """What may be read while a load is driven; without anything, this host alone."""
 
@@ -108,13 +116,13 @@ class Subject:
     data_folder: Path | None = None  # of a server of ours
     ours: bool = False  # the server is one of ours, on this host
     major: int | None = None  # version of the server
-    own_pids: Collection[int] = ()  # backends of sessions of ours that look on
+    own_pids: Collection[int] = ()  # backends of sessions of ours that look on, as they come
     # Of the processes of this host that make the load, once they run; None: it comes from others.
     driver_pids: Callable[[], Sequence[int]] | None = field(default=_none)
     log: Path | None = None  # the server's log
     telemetry: Telemetry = "default"
     described: Description | None = None  # the workload that is driven
-    replica: psycopg.Connection[Any] | None = None  # that answers reads, if one does
+    replica: Replica | None = None  # that answers reads, if one does
     pooler: psycopg.Connection[Any] | None = None  # its console, where the load goes through one
     pooler_pid: int | None = None
     wait_of: WaitOf | None = None  # by the catalogue of wait events; needed with a session

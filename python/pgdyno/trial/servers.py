@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
 
 import psycopg
 
 from pgdyno.drive.result import Driven
+from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Workload
 from pgdyno.model.run import TelemetryReport
 from pgdyno.model.server_result import ServerResult
 from pgdyno.model.settings import OriginKind
 from pgdyno.model.wording import plural
-from pgdyno.sample.link import Found, Link
+from pgdyno.sample.link import Found, Link, Session
 from pgdyno.sample.recorder import Recorder
-from pgdyno.sample.sampler import Subject
+from pgdyno.sample.sampler import Replica, Subject
 from pgdyno.sample.samplers import samplers_of_server
 from pgdyno.session import own_session
 from pgdyno.target.interface import Ready, on_server
@@ -29,50 +29,88 @@ ALONE = ""
 """The name of a server that has none beside it."""
 
 
-def recorders_of_servers(ready: Ready, subject: Subject, stack: ExitStack) -> dict[str, Recorder]:
-    """A recorder for each server, begun: none of them, nor that of the host, waits for another.
+def recorders_of_servers(
+    ready: Ready, workload: Workload, subject: Subject, own: set[int], stack: ExitStack
+) -> list[tuple[str, Recorder]]:
+    """A recorder for each server, a replica and a pooler, begun: none of them waits for another.
 
     Args:
         ready: The servers.
-        subject: What is read of this host, and where there is one server, of that.
+        workload: What they are asked for.
+        subject: What is read of this host.
+        own: Its `own_pids`, to which backends of sessions that are opened are added.
         stack: Ends recorders and sessions.
 
     Returns:
-        By the names of the servers; a server that is alone is `ALONE`.
+        With the names of the servers; what belongs to a server that is alone is `ALONE`.
     """
-    found = {}
+    found: list[tuple[str, Recorder]] = []
+
+    def begin(server: str, link: Link) -> None:
+        recorder = Recorder(stack.enter_context(link).found(), subject.telemetry, link=link)
+        found.append((server, stack.enter_context(recorder)))
+
+    # Sessions that look on are known before any server is asked for those of its load.
+    if ready.replica is not None and workload.replica_connections:
+        begin(ALONE, _replica_link(ready, ready.replica, subject, own))
+    if ready.pooled is not None:
+        begin(ALONE, _pooler_link(ready.pooled.console, subject))
     for one in ready.each:
-        own = subject
+        of_server, looking = subject, own
         if ready.others:
-            own = replace(
-                subject,
-                databases=[one.connection.database],
-                own_pids=subject.own_pids if one is ready else (),
-            )
+            looking = own if one is ready else set()
+            of_server = replace(subject, databases=[one.connection.database], own_pids=looking)
         with on_server(one.name):
-            link = stack.enter_context(_link(one, own))
-            recorder = Recorder(link.found(), subject.telemetry, link=link)
-        found[one.name if ready.others else ALONE] = stack.enter_context(recorder)
+            begin(one.name if ready.others else ALONE, _server_link(one, of_server, looking))
     return found
 
 
-def _link(ready: Ready, subject: Subject) -> Link:
-    connection = ready.connection.with_parameters(_ALIVE | dict(ready.connection.parameters))
+def _server_link(ready: Ready, subject: Subject, own: set[int]) -> Link:
+    def samplers(session: Session) -> Found:
+        return samplers_of_server(replace(subject, session=session))
 
-    def samplers(session: psycopg.Connection[Any]) -> Found:
-        pids = frozenset({*subject.own_pids, session.info.backend_pid})
-        return samplers_of_server(replace(subject, session=session, own_pids=pids))
-
-    quiet = subject.ours and not connection.pooled
-    beside = () if subject.replica is None else (subject.replica,)
-    consoles = () if subject.pooler is None else (subject.pooler,)
-    return Link(lambda: own_session(connection), samplers, quiet=quiet, beside=beside,
-                consoles=consoles)  # fmt: skip
+    quiet = subject.ours and not ready.connection.pooled
+    return Link(_looking_on(ready.connection, own), samplers=samplers, quiet=quiet)
 
 
-def with_servers(sampled: Sampled, recorders: Mapping[str, Recorder]) -> Sampled:
+def _replica_link(ready: Ready, replica: Connection, subject: Subject, own: set[int]) -> Link:
+    """To look how far a replica that answers is behind: with a session of its own on both."""
+
+    def samplers(there: Session, here: Session) -> Found:
+        return samplers_of_server(replace(subject, replica=Replica(there, here)))
+
+    return Link(_looking_on(replica), _looking_on(ready.connection, own), samplers=samplers)
+
+
+def _pooler_link(console: Connection, subject: Subject) -> Link:
+    """To the console of a pooler, which takes no statement that is prepared, and no limit."""
+
+    def opened() -> Session:
+        arguments = console.arguments() | {"prepare_threshold": None}
+        return psycopg.connect(**arguments, autocommit=True)
+
+    def samplers(session: Session) -> Found:
+        return samplers_of_server(replace(subject, pooler=session))
+
+    return Link(opened, samplers=samplers, limited=False)
+
+
+def _looking_on(connection: Connection, own: set[int] | None = None) -> Callable[[], Session]:
+    """What opens a session for samplers, and adds its backend to those of ours."""
+    alive = connection.with_parameters(_ALIVE | dict(connection.parameters))
+
+    def opened() -> Session:
+        session = own_session(alive)
+        if own is not None:
+            own.add(session.info.backend_pid)
+        return session
+
+    return opened
+
+
+def with_servers(sampled: Sampled, recorders: Sequence[tuple[str, Recorder]]) -> Sampled:
     """What was sampled, with each server's own under its name, and that of one alone as it is."""
-    for server, recorder in recorders.items():
+    for server, recorder in recorders:
         sampled = replace(
             sampled,
             tallies=(*sampled.tallies, *_named(server, recorder.tallies())),

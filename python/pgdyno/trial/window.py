@@ -10,9 +10,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import psycopg
 
 from pgdyno.catalog.waits import wait_of
 from pgdyno.drive.checkpoint_pace import Pace, pace_of
@@ -102,6 +99,7 @@ def drive_and_sample(
         begins = Begins(another)
         pace = pace_of(protocol, stage.checkpoints, round_number, begins.count, begins.spacing())
         watch = Watch(progress)
+        own = {another.info.backend_pid}
         subject = Subject(
             None,  # this host: sessions are those of its servers' recorders
             databases,
@@ -109,19 +107,17 @@ def drive_and_sample(
             ready.data_folder,
             ours=ready.postmaster_pid is not None,
             major=another.info.server_version // 10_000,
-            own_pids=frozenset({another.info.backend_pid}),
+            own_pids=own,
             driver_pids=(lambda: watch.pids) if drives_here(protocol.fleet) else None,
             log=ready.log,
             telemetry=protocol.telemetry,
             described=describe(workload),
             wait_of=wait_of,
-            replica=_replica_session(ready, workload, stack),
-            pooler=_console(ready, stack),
             pooler_pid=ready.pooled.pid if ready.pooled else None,
         )
         recorder = stack.enter_context(Recorder(samplers_of(subject), protocol.telemetry))
-        beside = recorders_of_servers(ready, subject, stack)
-        watch.recorders = (recorder, *beside.values())
+        beside = recorders_of_servers(ready, workload, subject, own, stack)
+        watch.recorders = (recorder, *(one for _, one in beside))
         c_load = fixture.loaded.c_load if fixture.loaded else None
         driven = drive_by_engine(ready, workload, protocol, c_load, watch, pace)
         watch.ended()
@@ -132,23 +128,6 @@ def drive_and_sample(
         recorder.telemetry(),
     )
     return driven, with_servers(sampled, beside)
-
-
-def _replica_session(
-    ready: Ready, workload: Workload, stack: ExitStack
-) -> psycopg.Connection[Any] | None:
-    """To look how far a replica is that answers; None: none does."""
-    if ready.replica is None or not workload.replica_connections:
-        return None
-    return stack.enter_context(own_session(ready.replica))
-
-
-def _console(ready: Ready, stack: ExitStack) -> psycopg.Connection[Any] | None:
-    """Of the pooler, which takes no statement that is prepared; None: there is none."""
-    if ready.pooled is None:
-        return None
-    arguments = ready.pooled.console.arguments() | {"prepare_threshold": None}
-    return stack.enter_context(psycopg.connect(**arguments, autocommit=True))
 
 
 def drive_by_engine(

@@ -10,9 +10,9 @@ import psycopg
 import pytest
 
 from pgdyno.model.run import SamplerCost
-from pgdyno.model.sampler_gaps import gaps_of
+from pgdyno.model.sampler_gaps import GAP_S, gaps_of
 from pgdyno.sample import recorder as recording
-from pgdyno.sample.account import GAP_S, Account
+from pgdyno.sample.account import Account
 from pgdyno.sample.link import Link
 from pgdyno.sample.recorder import Recorder
 from pgdyno.sample.sampler import Column, Label, Sampler, Snapshot, Tally
@@ -162,28 +162,76 @@ def test_samplers_that_lost_their_session_together_are_told_together() -> None:
     ]
 
 
-class Peer:
-    """A session whose other end never answers; it has `pgconn`, as those of psycopg have."""
+class Told:
+    """A session that keeps what it is asked."""
 
     def __init__(self) -> None:
-        self.own, self.other = socket.socketpair()
-        self.pgconn = SimpleNamespace(socket=self.own.fileno())
+        self.closed = False
         self.asked: list[bytes] = []
 
     def execute(self, words: bytes) -> None:
         self.asked.append(words)
 
+    def close(self) -> None:
+        self.closed = True
 
-def test_all_sessions_are_cut_and_only_a_poolers_console_has_no_limits() -> None:
-    server, replica, console = (Peer() for _ in range(3))
-    link = Link(
-        lambda: cast(Any, server), lambda _: [], beside=[cast(Any, replica)],
-        consoles=[cast(Any, console)],
-    )  # fmt: skip
-    link.found()
-    assert [len(one.asked) for one in (server, replica, console)] == [1, 1, 0]
-    link.cut()
-    for one in (server, replica, console):
+
+class Peer(Told):
+    """One whose other end never answers; it has `pgconn`, as those of psycopg have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.own, self.other = socket.socketpair()
+        self.pgconn = SimpleNamespace(socket=self.own.fileno())
+
+
+def opening(*peers: Told) -> Any:
+    """What opens a session after the other."""
+    several = iter(peers)
+    return lambda: cast(Any, next(several))
+
+
+def test_all_sessions_are_cut_and_a_poolers_console_has_no_limits() -> None:
+    replica, primary, console = (Peer() for _ in range(3))
+    both = Link(opening(replica), opening(primary), samplers=lambda *_: [])
+    of_pooler = Link(opening(console), samplers=lambda _: [], limited=False)
+    for link in (both, of_pooler):
+        link.found()
+        link.cut()
+    assert [len(one.asked) for one in (replica, primary, console)] == [1, 1, 0]
+    for one in (replica, primary, console):
         assert one.other.recv(1) == b"", "whoever waits for an answer is told that none comes"
         one.own.close()
         one.other.close()
+
+
+@pytest.mark.parametrize("lost", [0, 1], ids=["replica", "primary"])
+def test_of_several_sessions_one_that_is_lost_has_all_opened_anew(lost: int) -> None:
+    peers = [Told() for _ in range(4)]
+    given: list[tuple[Any, ...]] = []
+
+    def samplers(*sessions: Any) -> list[Any]:
+        given.append(sessions)
+        return []
+
+    with Link(opening(*peers[::2]), opening(*peers[1::2]), samplers=samplers) as link:
+        link.found()
+        assert not link.is_lost
+        peers[lost].closed = True
+        assert link.is_lost
+        link.again()
+        assert not link.is_lost
+        assert given == [tuple(peers[:2]), tuple(peers[2:])]
+        assert [len(one.asked) for one in peers] == [1] * 4, "each has its limits"
+    assert all(one.closed for one in peers)
+
+
+def test_sessions_of_which_one_is_refused_stay_lost_and_leave_none_open() -> None:
+    first, again = Told(), Told()
+    link = Link(opening(first, again), opening(Told()), samplers=lambda *_: [])
+    with pytest.raises(StopIteration):
+        link.again()
+    assert link.is_lost
+    assert first.closed
+    assert again.closed
+    assert not link.sessions

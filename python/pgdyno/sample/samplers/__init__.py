@@ -28,8 +28,9 @@ def samplers_of(subject: Subject) -> list[Sampler | Tally | Snapshot | Missing]:
 
 
 def samplers_of_server(subject: Subject) -> list[Sampler | Tally | Snapshot | Missing]:
-    """Those of the server alone: this host is read once, however many servers there are."""
-    of_host = {one.name for one in samplers_of(replace(subject, session=None))}
+    """Those of the server, replica or pooler alone: this host is read once, whatever is on it."""
+    bare = replace(subject, session=None, replica=None, pooler=None)
+    of_host = {one.name for one in samplers_of(bare)}
     return [one for one in samplers_of(subject) if one.name not in of_host]
 
 

@@ -37,7 +37,7 @@ _OF_POOLS = (
 
 def sampler(subject: Subject, proc: Path = Path("/proc")) -> list[Sampler] | None:
     """None where no pooler of ours stands in front of the server."""
-    if subject.session is None or subject.pooler is None or subject.pooler_pid is None:
+    if subject.pooler is None or subject.pooler_pid is None:
         return None
     file, console = KernelFile(proc / str(subject.pooler_pid) / "schedstat"), subject.pooler
 

@@ -71,10 +71,13 @@ class Positions:
 
 def sampler(subject: Subject) -> Sampler | None:
     """None where no replica answers."""
-    if subject.session is None or subject.replica is None:
+    if (replica := subject.replica) is None:
         return None
-    inserted, replayed = Prepared(subject.session, _INSERTED), Prepared(subject.replica, _REPLAYED)
-    page_bytes, segment_bytes = Prepared(subject.session, _SIZES).row()
+    inserted, replayed = (
+        Prepared(session, text)
+        for session, text in ((replica.primary, _INSERTED), (replica.session, _REPLAYED))
+    )
+    page_bytes, segment_bytes = Prepared(replica.primary, _SIZES).row()
     positions = Positions()
 
     def primary() -> int:

@@ -38,8 +38,9 @@ def query(major: int) -> tuple[str, tuple[Column, ...]]:
 
 def sampler(subject: Subject) -> Found:
     """Counters of the replica's checkpointer; None where no replica answers."""
-    if subject.session is None or (session := subject.replica) is None:
+    if subject.replica is None:
         return None
+    session = subject.replica.session
     major = major_of(session)
     text, columns = query(major)
     prepared = Prepared(session, text)
