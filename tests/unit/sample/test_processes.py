@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pgdyno.model.run import Missing
-from pgdyno.sample import process_roles
+from pgdyno.sample import followed, process_roles
 from pgdyno.sample.process_files import parse_io, parse_schedstat, parse_stat
 from pgdyno.sample.process_roles import role_of
 from pgdyno.sample.sampler import Row, Sampler, Subject
@@ -272,7 +272,7 @@ def test_a_server_that_is_not_ours_has_no_processes_that_are_known() -> None:
 def test_the_driver_is_all_its_threads_from_when_it_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int
 ) -> None:
-    monkeypatch.setattr(driver_cpu, "descriptors_to_keep", lambda: kept)
+    monkeypatch.setattr(followed, "descriptors_to_keep", lambda: kept)
 
     def thread(tid: int, ran_ms: int) -> None:
         (tmp_path / f"20/task/{tid}").mkdir(parents=True, exist_ok=True)
@@ -350,7 +350,7 @@ def test_what_the_driver_used_stays_and_what_may_not_be_read_is_an_error(
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr(driver_io, "KernelFile", Told)
+    monkeypatch.setattr(followed, "KernelFile", Told)
     (tmp_path / "self").mkdir()
     (tmp_path / "self/io").write_text("")
 
