@@ -16,7 +16,7 @@ from pgdyno.analysis.facts import SCHEMA, Facts
 from pgdyno.report import html, json, markdown
 from pgdyno.report.compose import compose
 from pgdyno.report.document import Table
-from pgdyno.report.sections import ORDER
+from pgdyno.report.sections import ORDER, stages
 from tests.data.pages import facts_of, filled
 
 HOSTILE = "a < b & `c` | </script><script>alert(1)</script> [x](y) *z*"
@@ -71,6 +71,24 @@ def test_no_card_praises_what_a_check_speaks_against(facts: Facts) -> None:
         first, tuned, *_ = compose(better).cards
         assert (tuned.verdict, tuned.tone, tuned.doubts) == ("better", tone, said)
         assert first.doubts == ()
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("nothing gives up durability", "data in /srv/a; nothing gives up durability"),
+        ("data folder /srv/a in memory (tmpfs) (file system)",) * 2,
+        ("not known: the device of data folder /srv/a/pgdyno-work/data",) * 2,
+        ("data folder /srv/ab in memory", "data in /srv/a; data folder /srv/ab in memory"),
+    ],
+)
+def test_a_stage_names_its_folder_once(facts: Facts, reason: str, told: str) -> None:
+    stage = replace(facts.stages[0], folder="/srv/a", rung_reason=reason, build=None, pooler=None)
+    table = next(
+        one for one in stages.section(replace(facts, stages=(stage,))).blocks
+        if isinstance(one, Table)
+    )  # fmt: skip
+    assert table.rows[0][0].note == told
 
 
 def test_folders_on_one_device_are_told(facts: Facts) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from pgdyno.analysis import words
@@ -99,7 +100,7 @@ def _as_benchmarksql(facts: Facts) -> list[Block]:
 
 def _row(stage: StageFacts, facts: Facts) -> tuple[Cell, ...]:
     name = stage.name if stage.twin_of is None else f"{stage.name} (same as {stage.twin_of})"
-    folder = f"data in {stage.folder}" if stage.folder else None
+    folder = f"data in {stage.folder}" if stage.folder and not _names_folder(stage) else None
     pooler = f"through PgBouncer: {stage.pooler}" if stage.pooler else None
     notes = [note for note in (stage.build, folder, pooler, stage.rung_reason) if note]
     return (
@@ -112,6 +113,12 @@ def _row(stage: StageFacts, facts: Facts) -> tuple[Cell, ...]:
         Cell(words.ratio(stage.to_previous), note=_interval(stage, first=False)),
         Cell(f"{len(stage.rounds)} of {stage.rounds_planned}"),
     )
+
+
+def _names_folder(stage: StageFacts) -> bool:
+    """Whether what puts a stage on its rung, or is not known of it, says where its data lie."""
+    folder = re.escape((stage.folder or "").rstrip("/"))
+    return re.search(rf"(?<!\S){folder}(?![^/\s,;:)])", stage.rung_reason) is not None
 
 
 def _tail(stage: StageFacts) -> Cell:
