@@ -41,6 +41,7 @@ from pgdyno.analysis.hosts import fleet_facts
 from pgdyno.analysis.proof import proof_facts
 from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.analysis.replica_facts import Levels, ReplicaRow
+from pgdyno.analysis.resource_facts import ProcessRow, ProcessUse
 from pgdyno.analysis.run import analyse, plan_in
 from pgdyno.analysis.server_facts import ServerRow, ServersFacts, UnlikeSetting
 from pgdyno.analysis.setting_facts import ServerSetting
@@ -258,6 +259,16 @@ def _with_what_the_server_counted(facts: Facts) -> Facts:
             34, (PlanChange("no_stock", names[0], 2, f"Seq Scan on {LONG}", "Index Scan"),),
             (PlanDifference("pay_name", tuple(f"Index Scan by {LONG}_{n}" for n in names)),),
             (("no_items", f"relation {LONG} does not exist"),),
+        ),
+        processes=tuple(
+            ProcessRow(role, (ProcessUse(cpus, waiting, read, written),) * (len(names) - 1)
+                       + (ProcessUse(cpus, None, None, None),))
+            for role, cpus, waiting, read, written in (
+                ("backend", 1.234, 0.456, 3.2e6, 123_456.0),
+                ("checkpointer", 0.0456, 0.0012, 0.0, 45.6e6),
+                ("background_writer", 0.0123, 0.0, 0.0, 12.3e6), ("wal_writer", 0.0, 0.0, 0.0, 7e3),
+                ("telemetry", 0.0089, 0.0, 0.0, 0.0), ("unseen", 0.0, None, 12_345.0, 0.0),
+            )
         ),
         storage=StorageInUse(
             tuple(

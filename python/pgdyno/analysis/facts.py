@@ -20,7 +20,7 @@ from pgdyno.analysis.others import OtherConditions
 from pgdyno.analysis.profile_facts import ProfileFacts
 from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.analysis.replica_facts import ReplicaRow
-from pgdyno.analysis.resource_facts import ResourceRow
+from pgdyno.analysis.resource_facts import ProcessRow, ResourceRow
 from pgdyno.analysis.server_facts import ServersFacts
 from pgdyno.analysis.session_facts import StageSessions
 from pgdyno.analysis.setting_facts import ServerSetting, SettingChange
@@ -432,6 +432,7 @@ class Facts:
     cycles: tuple[CycleFacts, ...]  # of each stage
     sessions: tuple[StageSessions, ...]  # of stages whose sessions were sampled
     resources: tuple[ResourceRow, ...]  # utilisation, saturation, errors
+    processes: tuple[ProcessRow, ...]  # of the server, by role
     signals: tuple[Signal, ...]  # host and server over time
     wal: tuple[StageWal, ...]  # of stages whose windows' WAL was read
     statements: tuple[StatementRow, ...]  # none where the server did not count them

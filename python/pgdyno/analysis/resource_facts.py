@@ -1,4 +1,4 @@
-"""What each resource did during the windows: utilisation, saturation and errors."""
+"""What each resource did during the windows, and what the server's processes took of them."""
 
 from __future__ import annotations
 
@@ -18,3 +18,21 @@ class ResourceRow:
     what: str  # is measured, e.g. "share of time with a request under way"
     unit: Unit
     stages: tuple[float | None, ...]  # mean of its windows, in the order of the plan; None: unknown
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessUse:
+    """What the processes of a role took on average; None: not known, e.g. not ours to read."""
+
+    cpus: float | None  # used
+    waiting: float | None  # that could have run, and had no CPU
+    read_bytes_per_s: float | None  # from devices
+    written_bytes_per_s: float | None  # to devices, as pages of the kernel's cache became dirty
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRow:
+    """The processes of the server that have one role, stage by stage."""
+
+    role: str  # as in the series `process.<role>`; `unseen`: ended before they were looked at
+    stages: tuple[ProcessUse | None, ...]  # means of its windows, in the order of the plan

@@ -22,6 +22,7 @@ from pgdyno.analysis.losses import Losses, with_losses
 from pgdyno.analysis.mistakes import Seen, mistake_facts
 from pgdyno.analysis.others import OtherConditions, beside_each_other, other_conditions
 from pgdyno.analysis.predictions import with_predictions
+from pgdyno.analysis.processes import process_rows
 from pgdyno.analysis.profile_facts import ProfileFacts
 from pgdyno.analysis.profiles import profile_facts
 from pgdyno.analysis.protocol import protocol_costs
@@ -113,7 +114,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         imported_together=simultaneous(others), recovery=recovery_facts(names, finished),
         imported_conditions=_beside(plan, info, stages, versions, others), cycles=cycles.facts,
         sessions=met, storage=storage_in_use(stages, finished, met), wal=stage_wal(names, finished),
-        resources=resource_rows(names, finished, series),
+        resources=resource_rows(names, finished, series), processes=process_rows(names, finished),
         signals=signals(names, finished, series, snapshots),
         statements=statement_rows(names, finished, snapshots),
         tables=table_rows(names, finished, snapshots), plans=plan_facts(names, finished, snapshots),

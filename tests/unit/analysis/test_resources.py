@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import cast
 
 import numpy as np
 import pytest
 
+from pgdyno.analysis.processes import process_rows
 from pgdyno.analysis.resource_facts import ResourceRow
 from pgdyno.analysis.resources import resource_rows
 from pgdyno.drive.driver import Driven
@@ -150,3 +151,21 @@ def test_the_mean_of_a_stage_is_that_of_its_windows() -> None:
 def test_a_rate_is_no_counter() -> None:
     series = replace(counter("wal.buffers_full", 3.0), kind="rate")
     assert rows(series) == {}
+
+
+def test_processes_have_cpu_and_bytes_by_role_and_those_that_did_nothing_are_left_out() -> None:
+    per_s = {
+        "backend.cpu_s": 1.5, "backend.wait_cpu_s": 0.25, "backend.read_bytes": 4096.0,
+        "backend.write_bytes": 0.0, "backend.count": 9.0, "checkpointer.write_bytes": 8192.0,
+        "checkpointer.cpu_s": 0.0, "walsender.cpu_s": 0.0, "walsender.write_bytes": 0.0,
+    }  # fmt: skip
+    trials = [trial(1, *(counter(f"process.{name}", value) for name, value in per_s.items()))]
+    found = process_rows(["one", "two"], trials)
+
+    assert [one.role for one in found] == ["backend", "checkpointer"]
+    backend, checkpointer = (one.stages for one in found)
+    assert backend[1] is None
+    assert [astuple(use) for use in (backend[0], checkpointer[0]) if use is not None] == [
+        pytest.approx((1.5, 0.25, 4096, 0)), (0, None, None, pytest.approx(8192))
+    ]  # fmt: skip
+    assert process_rows(["one"], []) == ()

@@ -40,7 +40,7 @@ def _sections(facts: Facts) -> Collection[str]:
     found = {
         "time": any(one.timeline for one in facts.trials),
         "sessions": bool(facts.sessions),
-        "resources": bool(facts.resources),
+        "resources": bool(facts.resources or facts.processes),
     }
     return [name for name, there in found.items() if there]
 
