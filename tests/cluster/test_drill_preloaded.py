@@ -136,9 +136,9 @@ def test_without_a_device_for_it_a_library_records(
     assert error.outage is not None
     down = error.outage.down
     assert error.outage.waited_s == (3.0 if down in ("hangs", "recovers") else None)
-    report = run.report("md")
-    assert ("neither come back nor ended 3 s after the load" in report) == (down == "hangs")
-    assert ("still recovering 3 s after the load" in report) == (down == "recovers")
+    (told,) = (one for one in facts.sentences if ", sync-error:" in one)
+    assert ("neither come back nor ended 3 s after the load" in told) == (down == "hangs")
+    assert ("still recovering 3 s after the load" in told) == (down == "recovers")
     assert len(late) == 1
     assert mounts(home_env) == []
     assert_nothing_left(home_env)

@@ -16,6 +16,8 @@ import pytest
 import pgdyno
 from pgdyno.drills import checks
 from pgdyno.folders import Folder
+from pgdyno.guard import leader
+from pgdyno.guard.leader import Leader
 from pgdyno.guard.timelines import lines_of
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.lsn import lsn_of
@@ -26,7 +28,7 @@ from pgdyno.shell import postgres_user
 from pgdyno.target.binaries import find_binaries
 from pgdyno.target.cluster import Cluster
 from tests.children import started
-from tests.cluster.conftest import TARGETS
+from tests.cluster.conftest import TARGETS, cluster_apart
 from tests.cluster.crashed_pair import (
     OFF,
     Pair,
@@ -380,3 +382,22 @@ def test_hints_that_no_wal_names_are_refused(folder: Path) -> None:
 
         with pytest.raises(TargetError, match="without checksums and wal_log_hints"):
             rejoin(pair.primary, new, pair)
+
+
+@pytest.mark.wide
+def test_more_files_than_are_taken_end_the_session_with_a_primary(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However much it would still tell: nobody waits for the rest of its answer."""
+    with cluster_apart("embedded-18", "socket") as cluster:
+        with Leader(cluster.connection()) as primary:
+            files = len(primary.tree(["base", "global"]))
+            assert primary.spaces() == set()
+        monkeypatch.setattr(leader, "FILES_MAX", 100)
+        with Leader(cluster.connection()) as primary:
+            with pytest.raises(TargetError, match=r"tells of 101 files at .* taken are 100"):
+                primary.tree(["base", "global"])
+            assert primary.session.closed
+        monkeypatch.setattr(leader, "FILES_MAX", files)
+        with Leader(cluster.connection()) as primary:
+            assert len(primary.tree(["base", "global"])) == files
