@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -234,21 +234,16 @@ class Leader(Source):
     def _told(self, query: str, given: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
         """Rows that begin with a name, one by one: a whole answer may be more than memory holds."""
         files = bytes_ = 0
-        with (
-            asking(self.connection),
-            closing(self.session.cursor().stream(query.encode(), given)) as rows,
-        ):
-            for row in rows:
-                files, bytes_ = files + 1, bytes_ + len(row[0])
-                if files > FILES_MAX or bytes_ > NAMES_BYTES_MAX:
-                    self.session.close()  # else what is left of the answer is waited for
-                    raise TargetError(
-                        f"the primary tells of {plural(files, 'file', thousands=True)} at least,"
-                        f" whose names have {bytes_text(bytes_)}; taken are {FILES_MAX:,} and"
-                        f" {bytes_text(NAMES_BYTES_MAX)} at most",
-                        "If so many are in its folders, make a new copy: pg_basebackup.",
-                    )
-                yield row
+        with asking(self.connection):
+            try:
+                for row in self.session.cursor().stream(query.encode(), given):
+                    files, bytes_ = files + 1, bytes_ + len(row[0])
+                    if files > FILES_MAX or bytes_ > NAMES_BYTES_MAX:
+                        raise _too_many(files, bytes_)
+                    yield row
+            except BaseException:
+                self.session.close()  # else what is left of the answer is waited for
+                raise
 
     def raw(self, wanted: Sequence[Wanted]) -> Iterator[tuple[Wanted, bytes | None]]:
         """Bytes of files, where a block is a byte; None: there is no such file.
@@ -286,6 +281,14 @@ class Leader(Source):
         segments = [name for name in names
                     if is_segment(name) and first <= without_timeline(name) <= last]  # fmt: skip
         return segments, [name for name in names if is_history(name)]
+
+
+def _too_many(files: int, bytes_: int) -> TargetError:
+    return TargetError(
+        f"the primary tells of {plural(files, 'file', thousands=True)} at least, whose names have"
+        f" {bytes_text(bytes_)}; taken are {FILES_MAX:,} and {bytes_text(NAMES_BYTES_MAX)} at most",
+        "If so many are in its folders, make a new copy: pg_basebackup.",
+    )
 
 
 def chunks_of(path: str, bytes_: int) -> Iterator[Wanted]:
