@@ -19,7 +19,7 @@ from pgdyno.analysis.cycle_facts import AnchorFacts, CycleFacts
 from pgdyno.analysis.judge import checkpoint_cycle
 from pgdyno.analysis.snapshots import SnapshotsByTrial, changes_rows
 from pgdyno.analysis.stored import Stored
-from pgdyno.analysis.trials import per_second
+from pgdyno.analysis.trials import COUNTED, per_second
 from pgdyno.analysis.vacuum import episodes, vacuum_facts
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Plan, Stage
@@ -60,7 +60,7 @@ class Load:
     def begin_ns(self) -> int:
         """Begin of the warm-up."""
         begins = [int(one.unix_ns[0]) for name, one in self.series.items()
-                  if name.startswith("driver.") and one.unix_ns.size]  # fmt: skip
+                  if name.startswith(COUNTED) and one.unix_ns.size]  # fmt: skip
         return min([*begins, self.result.window_ns[0]])
 
     def at(self, unix_ns: float) -> float:

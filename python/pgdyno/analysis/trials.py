@@ -25,7 +25,7 @@ MARKS_MAX = 200  # of a line
 _MOMENT_S = 0.001
 POINTS_MAX = 240  # of a line; longer trials are averaged
 NS = 1e9
-_COUNTED = ("driver.committed.", "driver.rolled_back")  # together: tpmTotal
+COUNTED = ("driver.committed.", "driver.rolled_back")  # together: tpmTotal
 
 
 def trial_facts(
@@ -95,7 +95,7 @@ def _spread(result: TrialResult, quantiles: Quantiles) -> tuple[float, ...]:
 
 
 def per_second(
-    series: Mapping[str, Series], counted: tuple[str, ...] = _COUNTED
+    series: Mapping[str, Series], counted: tuple[str, ...] = COUNTED
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Transactions that ended in each second, with the start of the second, shape `(seconds,)`.
 

@@ -14,6 +14,7 @@ from pgdyno.model.run import Series, TrialResult
 from pgdyno.stats.vacuum import Episode, Taken, taken, together, unlike
 
 NS = 1e9
+_SECOND_NS = 1_000_000_000
 _KINDS = ("autovacuum", "autoanalyze")
 
 OneLoad = tuple[int, TrialResult, Mapping[str, Series], tuple[int, int]]
@@ -122,7 +123,13 @@ def _transactions(series: Mapping[str, Series], spans_ns: Sequence[tuple[int, in
 def _grown(series: Mapping[str, Series], span_ns: tuple[int, int]) -> float | None:
     """WAL written in a span, as far as that is known."""
     wal = series.get("wal.bytes")
-    return None if wal is None else growth(wal, span_ns)
+    if wal is None or not wal.unix_ns.size:
+        return None
+    begin, end = span_ns
+    first = int(wal.unix_ns[0])
+    if begin < first <= begin + _SECOND_NS:  # a load begins after the first sample, in its second
+        begin = first
+    return growth(wal, (begin, end))
 
 
 def _seconds(span_ns: tuple[int, int]) -> tuple[float, float]:

@@ -39,7 +39,7 @@ def _processes(facts: Facts) -> Iterator[Table]:
         ("CPUs that the server's processes used on average, by role; below, how many of them"
          " waited for one.", _of_cpu, _cpus),
         ("What the server's processes wrote to devices, by role; below, what they read from them."
-         " It counts when a page of the kernel's cache became dirty, and not when the kernel wrote"
+         " A write counts when a page of the kernel's cache became dirty, not when the kernel wrote"
          " it.", _of_bytes, _bytes),
     ):  # fmt: skip
         rows = tuple(
