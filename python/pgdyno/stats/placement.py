@@ -3,7 +3,9 @@
 On a host that driver and server fill together, a session costs both of them less while it is woken
 on the CPU that wakes it, more while each wake-up crosses to another CPU. Which of them holds is the
 scheduler's choice; it lasts for seconds and differs between trials of one stage. The interrupts
-between CPUs (IPIs) of a transaction tell it. See docs/concepts/session.md.
+between CPUs (IPIs) of a transaction tell it, if there are more of them a second, too: some come by
+themselves, and are the more a transaction, the slower it is, whatever slows it. See
+docs/concepts/session.md.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from pgdyno.stats.interval import FloatArray
 
 FREEDOM_MIN = 4  # fewer tell no slope
 P_MAX = 0.01
+_IPIS_MIN = 1e-3  # of a transaction: fewer are none
 LOSS_MIN = 0.03  # of throughput, from the trial with the fewest IPIs of its stage to the most
 
 
@@ -37,13 +40,12 @@ def placement(stages: npt.NDArray[np.int64], log_rate: FloatArray, ipis: FloatAr
     if freedom < FREEDOM_MIN:
         return Unknown(f"{plural(len(stages), 'trial')} are too few to tell")
     x, y = (_centred(stages, values) for values in (ipis, log_rate))
-    square = float(x @ x)
-    if square == 0:
+    if not x @ x:
         return Clear("the trials of each stage have equal numbers of interrupts between CPUs")
-    slope = float(x @ y) / square
-    rest = y - slope * x
-    error = sqrt(float(rest @ rest) / freedom / square)
-    p = float(special.stdtr(freedom, slope / error)) if error else float(slope >= 0)
+    slope, p = _falling(x, y, freedom)
+    # Trials that anything else slows have as many a second, and so more a transaction, too.
+    each_second = _centred(stages, np.log(np.maximum(ipis, _IPIS_MIN)) + log_rate)
+    p = max(p, _falling(each_second, y, freedom)[1])
     widest = max(float(np.ptp(ipis[stages == one])) for one in np.unique(stages))
     loss = 1 - exp(slope * widest)
     evidence = (
@@ -62,6 +64,17 @@ def placement(stages: npt.NDArray[np.int64], log_rate: FloatArray, ipis: FloatAr
         " its own for the driver.",
         evidence,
     )
+
+
+def _falling(x: FloatArray, y: FloatArray, freedom: int) -> tuple[float, float]:
+    """The slope of y over x, and how often chance alone makes one that falls as steeply."""
+    square = float(x @ x)
+    if square == 0:
+        return 0.0, 1.0
+    slope = float(x @ y) / square
+    rest = y - slope * x
+    error = sqrt(float(rest @ rest) / freedom / square)
+    return slope, float(special.stdtr(freedom, slope / error)) if error else float(slope >= 0)
 
 
 def _centred(stages: npt.NDArray[np.int64], values: FloatArray) -> FloatArray:

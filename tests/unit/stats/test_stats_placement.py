@@ -40,6 +40,14 @@ def test_faster_or_unmoved_trials_are_clear(slope: float) -> None:
     assert isinstance(placement(STAGES, rate, IPIS), Clear)
 
 
+def test_trials_slowed_by_something_else_are_clear() -> None:
+    """Interrupts that come by themselves are more a transaction where there are fewer of these."""
+    rate = np.where(STAGES == 0, 2.0, 2.4) + 1.5 * RNG.standard_normal(12)
+    ipis = 300 * np.exp(-rate) * np.exp(0.05 * RNG.standard_normal(12))
+
+    assert isinstance(placement(STAGES, rate, ipis), Clear)
+
+
 def test_a_loss_too_small_to_matter_is_clear() -> None:
     rate = 9.0 - 0.02 * IPIS + 1e-4 * RNG.standard_normal(12)
 
