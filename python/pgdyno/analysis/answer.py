@@ -98,7 +98,7 @@ def further_doubts(
         doubts.append(Doubt(
             "windows hold another share of autovacuum's work than the whole load does",
             grave=True, stages=unlike, all_stages=len(unlike) == len(cycles) > 1,
-            simply="what clearing up costs the server is charged too little or too much",
+            simply="the server cleared up (autovacuum) more, or less, than it does in the long run",
         ))  # fmt: skip
     if placement.verdict == "finding":
         doubts.append(Doubt(placement.fact, grave=False))

@@ -15,6 +15,7 @@ from pgdyno.stats.vacuum import Episode, Taken, taken, together, unlike
 
 NS = 1e9
 _SECOND_NS = 1_000_000_000
+_WAL_MIN_PER_S = 100e3  # bytes: below that the WAL of a load is no part of what it takes
 _KINDS = ("autovacuum", "autoanalyze")
 
 OneLoad = tuple[int, TrialResult, Mapping[str, Series], tuple[int, int]]
@@ -95,9 +96,15 @@ def _tables(found: Sequence[tuple[OneLoad, list[Episode]]]) -> tuple[VacuumTable
 
 
 def _share(part: Taken, totals: Sequence[float | None]) -> float | None:
-    """Of all WAL, what vacuum wrote."""
+    """Of all WAL, what vacuum wrote; None: not known, or too little WAL for a share of it.
+
+    Who only reads writes next to none, and vacuum most of that. And an episode's WAL, spread over
+    its time, may be more than was written where only a part of it lies: that is no share.
+    """
     known = [one for one in totals if one is not None]
-    if part.wal_bytes is None or len(known) < len(totals) or sum(known) <= 0:
+    if part.wal_bytes is None or len(known) < len(totals):
+        return None
+    if sum(known) < max(_WAL_MIN_PER_S * part.span_s, part.wal_bytes, 1.0):
         return None
     return part.wal_bytes / sum(known)
 

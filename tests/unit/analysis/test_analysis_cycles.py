@@ -16,6 +16,7 @@ from rich.console import Console
 from pgdyno.analysis.facts import Comparison, Facts
 from pgdyno.analysis.run import analyse
 from pgdyno.analysis.trials import per_second
+from pgdyno.analysis.vacuum import vacuum_facts
 from pgdyno.model.cycle import Followed, Spacing
 from pgdyno.model.event_detail import EventDetail
 from pgdyno.model.plan import Stage
@@ -363,6 +364,27 @@ def test_stages_that_vacuum_otherwise_get_no_verdict_from_windows_without_it(
 
     assert found.verdict == verdict
     assert ("another share of autovacuum's work" in found.reason) == (verdict == "not judged")
+
+
+def test_vacuum_is_no_share_of_next_to_no_wal(tmp_path: Path) -> None:
+    """Who only reads has windows whose WAL is vacuum's alone: 97 % and 0 % were a red light."""
+    times = np.array([0, 100 * SECOND_NS])
+    write_miniature(tmp_path / "run.sqlite")
+    with RunFile.read(tmp_path / "run.sqlite") as run:
+        some = next(one.result for one in run.trials() if one.result)
+
+    def share(wal_bytes: int, all_bytes: float) -> float | None:
+        grown = Series("wal.bytes", "B", "counter", times, np.array([0.0, all_bytes]))
+        detail = EventDetail(table="t", wal_bytes=wal_bytes, cpu_s=0.0)
+        event = Event("autovacuum", 10 * SECOND_NS, 20 * SECOND_NS, detail)
+        result = replace(some, events=(event,), window_ns=(0, 50 * SECOND_NS))
+        found = vacuum_facts([(1, result, {"wal.bytes": grown}, (0, 100 * SECOND_NS))])
+        assert found is not None
+        return found.wal_share
+
+    assert share(900_000_000, 1e9) == pytest.approx(0.9)
+    assert share(90_000, 1e5) is None, "1,000 bytes a second are next to none"
+    assert share(2_000_000_000, 1e9) is None, "more than all is no share"
 
 
 def test_vacuum_that_windows_missed_is_named(tmp_path: Path) -> None:
