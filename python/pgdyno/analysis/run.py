@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from pgdyno.analysis import words
 from pgdyno.analysis.answer import answer, further_doubts
+from pgdyno.analysis.answer_facts import Doubt
 from pgdyno.analysis.ceiling import ceiling_of_host, ceiling_of_trial
 from pgdyno.analysis.changes import found_configuration
 from pgdyno.analysis.comparable import asked_of, differences, shared
@@ -20,6 +21,7 @@ from pgdyno.analysis.hosts import fleet_facts
 from pgdyno.analysis.judge import placement
 from pgdyno.analysis.losses import Losses, with_losses
 from pgdyno.analysis.mistakes import Seen, mistake_facts
+from pgdyno.analysis.one_device import on_one_device
 from pgdyno.analysis.others import OtherConditions, beside_each_other, other_conditions
 from pgdyno.analysis.predictions import with_predictions
 from pgdyno.analysis.processes import process_rows
@@ -99,8 +101,8 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
     parts, met = part_facts(names, finished, merged_quantiles), _sessions(stored, names, finished)
     servers, replicas = servers_facts(plan, finished, parts), replica_rows(plan, finished, series)
     said = answer(stages, measured, audit, differing, metric=plan.workload.headline,
-                  quick=plan.quick,
-                  further=further_doubts(again, mistakes, placed, cycles.facts, fleet))  # fmt: skip
+                  quick=plan.quick, further=[*_chance(stages, info), *further_doubts(
+                      again, mistakes, placed, cycles.facts, fleet)])  # fmt: skip
     return Facts(
         schema=SCHEMA, label=_label(plan, replicas), ident=info.ident, pgdyno=info.pgdyno,
         command=info.command, plan=plan.name, question=plan.question, answer=said,
@@ -134,6 +136,12 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         profiles=_profiles(run, names, finished, stages), fleet=fleet, servers=servers,
         replica=replicas, telemetry=telemetry_facts(names, finished),
     )  # fmt: skip
+
+
+def _chance(stages: Sequence[StageFacts], info: RunInfo) -> Iterator[Doubt]:
+    """Disks that are one: who reads only the first screen has to know, too."""
+    found = on_one_device(stages, words.flat(asdict(info.host)))
+    return (Doubt(one, grave=False) for one in found)
 
 
 def _label(plan: Plan, replicas: Sequence[ReplicaRow]) -> str:

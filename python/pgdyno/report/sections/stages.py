@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from pgdyno.analysis import words
 from pgdyno.analysis.answer_facts import TailFacts
 from pgdyno.analysis.facts import Comparison, Facts, Spread, StageFacts
+from pgdyno.analysis.one_device import on_one_device
 from pgdyno.analysis.plain import SLOWEST, deepest
 from pgdyno.model.looks import LOOKS
 from pgdyno.model.units import ratio_text
@@ -52,7 +52,7 @@ def section(facts: Facts) -> Section:
     blocks: list[Block] = [Figure("waterfall"), table]
     if facts.looks:
         blocks.append(Text(_of_looks(facts), "quiet"))
-    if warnings := (*_on_one_device(facts), *_warnings(facts)):
+    if warnings := (*on_one_device(facts.stages, facts.host), *_warnings(facts)):
         blocks += [Text("About the comparisons:"), Points(warnings)]
     blocks += _as_benchmarksql(facts)
     blocks.append(
@@ -189,22 +189,6 @@ def _comparisons(stage: StageFacts) -> list[Comparison]:
     """Those of a stage; with the first stage only once where that is also the one before."""
     both = [one for one in (stage.to_first, stage.to_previous) if one is not None]
     return both[:1] if len({one.base for one in both}) == 1 else both
-
-
-def _on_one_device(facts: Facts) -> Iterator[str]:
-    """Folders of clusters that stages differ by, though one device holds them."""
-    by_device: dict[str, list[str]] = {}
-    for folder in dict.fromkeys(stage.folder for stage in facts.stages):
-        key = f"folders.{folder}.device" if folder else "file_system.device"
-        device = facts.host.get(key, "")
-        if device.startswith("/"):  # memory has none
-            by_device.setdefault(device, []).append(folder or "pgdyno's own folder")
-    for device, folders in by_device.items():
-        if len(folders) > 1:
-            yield (
-                f"{listed(folders)} lie on one device, {device}: what differs between stages that"
-                " differ by these alone is chance"
-            )
 
 
 def _about(warning: str, bases: dict[str, list[str]]) -> str:
