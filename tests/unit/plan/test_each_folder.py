@@ -139,6 +139,17 @@ def test_a_folder_in_memory_takes_memory_and_no_disk() -> None:
     assert row[2] == "which is memory (tmpfs), on top of the above"
 
 
+def test_memory_that_does_not_hold_server_and_data_is_told() -> None:
+    """Each fits alone; together the kernel would kill the server."""
+    place = Place("/dev/shm/a", HOST.memory_bytes, "tmpfs", 9)
+    tight = " ".join(dry_run(replace(HOST, places=(place,)), "/dev/shm/a").split())
+    large = replace(HOST, memory_bytes=100 * HOST.memory_bytes, places=(place,))
+    roomy = resolved("/dev/shm/a", host=large)
+
+    assert "folder /dev/shm/a is memory: with it stage other-" in tight
+    assert not [note for note in roomy.notes if "is memory: with it" in note]
+
+
 def _heading(lines: list[str]) -> str:
     return next(line for line in lines if line.startswith("Needs of the hungriest"))
 

@@ -92,7 +92,7 @@ def resolve(
         complaints += _too_much(memory, host.memory_bytes, "memory", "the host has")
         found = rooms(resolved.stages, resolved.configs, workload, protocol, host, fixtures, costs)
         complaints += _too_little_room(found[0])
-        notes += _tight(found)
+        notes += _tight(found, _hungriest(memory)[1], host.memory_bytes)
     notes += _alone(resolved)
     complaints += [*_too_many(resolved, protocol), *stop_complaints(protocol, resolved.stages)]
     refuse(draft.source, complaints)
@@ -305,7 +305,7 @@ def _too_little_room(own: Room) -> list[Complaint]:
     return [Complaint(f"stage {own.stage}" if own.stage else "fixtures", text)]
 
 
-def _tight(found: Sequence[Room]) -> Iterator[str]:
+def _tight(found: Sequence[Room], sessions: Need, memory_bytes: int) -> Iterator[str]:
     """Folders of stages that may be too small; data that do not fit are refused elsewhere.
 
     WAL seldom takes all that max_wal_size allows within a trial, so this is no refusal.
@@ -322,6 +322,25 @@ def _tight(found: Sequence[Room]) -> Iterator[str]:
             yield (
                 f"{listed([one.path for one in together])} lie on one file system, which has"
                 f" {bytes_text(free_bytes)} free; together they may take {bytes_text(need)}"
+            )
+    yield from _tight_in_memory(found, sessions, memory_bytes)
+
+
+def _tight_in_memory(found: Sequence[Room], sessions: Need, there: int) -> Iterator[str]:
+    """Folders in memory that may not fit beside what the server takes of it; no refusal, as above.
+
+    Args:
+        found: The rooms of the plan.
+        sessions: Memory of the hungriest stage, its data elsewhere.
+        there: All memory of the host.
+    """
+    for one in found:
+        need = sessions.total_bytes + one.need.total_bytes
+        if one.in_memory and need > there:
+            yield (
+                f"folder {one.path} is memory: with it stage {one.stage} may take"
+                f" {bytes_text(need)}, the host has {bytes_text(there)}; a smaller max_wal_size or"
+                " shared_buffers leaves room"
             )
 
 
