@@ -121,12 +121,23 @@ def _in_our_voice(error: Any) -> None:  # noqa: ANN401  typer hides it
     fact = small(shown).rstrip(".")
     fact, asks, close = fact.partition(". Did you mean ")
     hint = f"Did you mean {close}" if asks else f"`{context.command_path} --help` says more."
+    if "unexpected extra argument" in fact and (option := _takes_several(context)):
+        hint = f"Commas separate several values: {option} /a,/b. {hint}"
 
     def show(file: IO[str] | None = None) -> None:
         typer.echo(f"{typer.style('error:', fg='red', bold=True)} {fact}", file, err=True)
         typer.echo(f"{typer.style('hint:', bold=True)} {hint}", file, err=True)
 
     error.show = show
+
+
+def _takes_several(context: Any) -> str | None:  # noqa: ANN401  typer hides it
+    """An option of paths that was given, and takes several with commas; None: there is none."""
+    for one in context.command.params:
+        several = getattr(one, "metavar", None) == "A,B"
+        if several and context.params.get(one.name):
+            return str(one.opts[0])
+    return None
 
 
 _WORDS_MAX = 300  # of an error's text; all of it stands in the file

@@ -53,8 +53,8 @@ def moment_text(unix_ns: int) -> str:
 
 
 def count_text(value: float) -> str:
-    """A large number with thousands separators, e.g. `48,210`."""
-    return f"{value:,.0f}"
+    """A large number with thousands separators, e.g. `48,210`; a part of one is not said as 0."""
+    return f"{value:.1g}" if 0 < value < 0.95 else f"{value:,.0f}"
 
 
 def digits_text(value: float, digits: int = 3) -> str:

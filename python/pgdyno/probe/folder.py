@@ -64,7 +64,10 @@ def require_room(paths: Sequence[Path], each_bytes: int) -> Mapping[Path, int]:
         try:
             status, free[path] = path.stat(), shutil.disk_usage(path).free
         except OSError as error:
-            raise PlanError(f"{path}: {error.strerror}", "Name folders that exist.") from error
+            hint = "Name folders that exist."
+            if "," in str(path):
+                hint = "Name folders that exist, with spaces between them: /a /b."
+            raise PlanError(f"{path}: {error.strerror}", hint) from error
         _require_usable(path, seen.setdefault((status.st_dev, status.st_ino), path))
         by_device.setdefault(status.st_dev, []).append(path)
     for same in by_device.values():

@@ -147,6 +147,11 @@ def test_a_word_that_is_nearly_a_command_is_told_which() -> None:
     [
         (["rnu", "demo"], "no such command 'rnu'", "Did you mean run?"),
         (["run"], "missing argument 'PLAN'", "`pgdyno run --help` says more."),
+        (
+            ["run", "p", "--folder", "/a", "/b"],
+            "unexpected extra argument",
+            "Commas separate several values: --folder /a,/b.",
+        ),
         (["bench", "tpcc", "--seed", "x"], "'--seed'", "`pgdyno bench --help` says more."),
         (["run", "demo", "--no-such"], "no such option: --no-such", "`pgdyno run --help`"),
     ],

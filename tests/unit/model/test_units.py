@@ -55,6 +55,13 @@ def test_a_moment_is_told_in_utc() -> None:
 
 def test_counts_and_ratios() -> None:
     assert count_text(48210.4) == "48,210"
+    assert [count_text(value) for value in (0, 0.5, 0.04, 0.96, 1.4)] == [
+        "0",
+        "0.5",
+        "0.04",
+        "1",
+        "1",
+    ]
     assert ratio_text(1.16349) == "x1.163"
 
 

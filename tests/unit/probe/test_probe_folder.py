@@ -14,6 +14,13 @@ from pgdyno.probe.program import run_probe
 from tests.waiting import until
 
 
+def test_commas_between_folders_are_answered_with_how_they_are_named(tmp_path: Path) -> None:
+    """`--folder` of `run` takes them."""
+    with pytest.raises(PlanError) as refused:
+        require_room([Path(f"{tmp_path},{tmp_path}")], 1)
+    assert refused.value.hint == "Name folders that exist, with spaces between them: /a /b."
+
+
 def test_the_folder_goes_however_it_ends(tmp_path: Path) -> None:
     def interrupted() -> None:
         with own_folder(tmp_path) as folder:
