@@ -22,7 +22,15 @@ from pgdyno.stats.group_commit import (
     commit_rate_per_s,
     flush_limit_per_s,
 )
-from pgdyno.stats.storage import best_points, best_sync, cap, clock_doubts, doubts, iops_knee
+from pgdyno.stats.storage import (
+    best_points,
+    best_sync,
+    busy_doubts,
+    cap,
+    clock_doubts,
+    doubts,
+    iops_knee,
+)
 
 CLIENTS = (1, 2, 4, 8, 16, 32, 64)
 
@@ -40,6 +48,7 @@ def storage_facts(probed: Probed) -> StorageFacts:
         rounds=len(probed.rounds),
         clock=probed.clock,
         clock_doubts=clock_doubts(probed.clock),
+        busy_doubts=busy_doubts(probed),
         paths=_paths(probed),
         measured=probed,
     )

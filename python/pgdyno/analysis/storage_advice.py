@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from statistics import median
 
 from pgdyno.analysis.disk_facts import Advice
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
 from pgdyno.model.floor import BLOCK_BYTES, GridPoint, Pattern
+from pgdyno.model.floor_figures import PROGRAMS
 from pgdyno.model.units import bytes_text, count_text, ns_text
 from pgdyno.model.wording import plural
 
@@ -142,11 +144,12 @@ def _writes(path: PathFacts) -> Iterator[Advice]:
 def _commits(path: PathFacts) -> Iterator[Advice]:
     if path.commit_delay_us < DELAY_US_MIN:
         return
-    figure = path.flush
+    figure, flush = path.flush, path.flush.flush
+    spread = f" ({ns_text(flush.low)} to {ns_text(flush.high)})" if flush.n > 1 else ""
     yield Advice(
         path.path,
         "Let commits share flushes",
-        f"a flush takes {ns_text(figure.flush.mid)}, so one client commits at most"
+        f"a flush takes {ns_text(figure.flush.mid)}{spread}, so one client commits at most"
         f" {count_text(figure.commits.mid)} times a second, while"
         f" {plural(16, 'client')} that share flushes may reach"
         f" {count_text(path.of_clients(16).at_most.mid)}",
@@ -157,10 +160,11 @@ def _commits(path: PathFacts) -> Iterator[Advice]:
 
 
 def _beside_commits(path: PathFacts) -> Iterator[Advice]:
-    alone = path.flush.in_a_row.as_rates().mid
-    share = path.under_checkpoint.mid / alone if alone else 1.0
-    if not path.mixed or share >= HINDERED:
+    # Of one program, round by round: another one's rate, or another moment's, proves nothing.
+    shares = [one.under.per_s / one.alone.per_s for one in path.mixed]
+    if not shares or max(shares) >= 1 or median(shares) >= HINDERED:
         return
+    alone = path.flush.programs[PROGRAMS.index("fio")].as_rates().mid
     yield Advice(
         path.path,
         "Keep WAL apart from what checkpoints write",

@@ -17,7 +17,8 @@ from pgdyno.model.floor import (
     Wish,
     line_of,
 )
-from pgdyno.model.floor_figures import Cap, Doubt, FlushFigure, IopsKnee, Span
+from pgdyno.model.floor_figures import DRIFTS, Cap, Doubt, FlushFigure, IopsKnee, Span
+from pgdyno.model.wording import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,5 +90,23 @@ class StorageFacts:
     rounds: int  # of probes in turn that ended
     clock: Clock
     clock_doubts: tuple[Doubt, ...]
+    busy_doubts: tuple[Doubt, ...]  # of the machine while it was measured
     paths: tuple[PathFacts, ...]
     measured: Probed  # as it is, for the JSON
+
+    @property
+    def unsteady(self) -> bool:
+        """Whether the machine was busy or a flush drifted: settings should not rest on that."""
+        told = (one.what for path in self.paths for one in path.disagreements)
+        return bool(self.busy_doubts) or DRIFTS in told
+
+    @property
+    def left(self) -> str | None:
+        """What was not measured since it was stopped; None: nothing is left."""
+        rounds, paths = self.measured.wish.rounds or 0, len(self.wish.paths)
+        if self.rounds >= rounds and len(self.paths) >= paths:
+            return None
+        return (
+            f"{self.rounds} of {plural(rounds, 'round')} of probes, and {len(self.paths)} of"
+            f" {plural(paths, 'path')} in full"
+        )

@@ -203,6 +203,7 @@ class ProbeRound:
 
     started_ns: int
     paths: tuple[PathRound, ...]  # in the order in which they were probed
+    others_cpus: float | None = None  # busy with other programs meanwhile; None: not known
 
     def of(self, path: str) -> PathRound:
         """The round of a path; a missing one is a bug."""

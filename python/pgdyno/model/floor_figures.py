@@ -13,6 +13,7 @@ from pgdyno.model.floor import GridPoint
 PROGRAMS = ("pg_test_fsync", "fio")
 DEFAULT_METHOD = "fdatasync"  # wal_sync_method on Linux
 APART = 1.25  # times: what differs by more is told
+DRIFTS = "the time of a flush drifts"
 NEAR_PEAK = 0.9  # of the highest rate: the knee is the first load that reaches it
 Capped = Literal["host", "device", "processor", "not reached", "host or device"]
 
@@ -39,9 +40,8 @@ class FlushFigure:
     rounds: int  # of probes in turn; 0: each program measured once
     programs: tuple[Span, ...]  # ns, as PROGRAMS has them
     commits: Span  # a second, that one client reaches at most
-    otherwise: tuple[
-        str, ...
-    ]  # than in a row: where commits were fastest, e.g. "after 60 µs of rest"
+    # Where commits were faster than in a row, e.g. "after 60 µs of rest"; None: nowhere.
+    otherwise: str | None
 
     @property
     def in_a_row(self) -> Span:

@@ -308,6 +308,7 @@ def _latency(found: dict[str, Any], what: str) -> Latency:
     if not found["N"]:
         raise TargetError(f"fio did no {what} in its window", "Give it more --seconds.")
     shares = [finite(found["percentile"][f"{share:f}"]) for share in (50, 95, 99, 99.9)]
-    p50, p95, p99, p999 = map(int, shares)
     most, count = int(finite(found["max"])), int(finite(found["N"]))
+    # fio names the upper end of a percentile's bin, which may lie above the longest of all.
+    p50, p95, p99, p999 = (min(int(share), most) for share in shares)
     return Latency(p50, p95, p99, p999, most, finite(found["mean"]), count)

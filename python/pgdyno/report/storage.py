@@ -27,8 +27,9 @@ from pgdyno.report.document import (
 )  # fmt: skip
 from pgdyno.report.html import render_document as render_page
 from pgdyno.report.markdown import render_document as render_markdown
-from pgdyno.report.storage_advice import advice_section, sentences
+from pgdyno.report.storage_advice import advice_section, caution, sentences
 from pgdyno.report.storage_answer import (
+    CHANCE,
     answer,
     flush_text,
     rates_text,
@@ -74,6 +75,7 @@ def summary(facts: StorageFacts) -> RenderableType:
     parts += [Line(f"- {item}", style="dim") for item in limits(facts)]
     if follows := sentences(facts):
         parts += [Line("What follows, to try:", style="bold")]
+        parts += [Line(caveat)] if (caveat := caution(facts)) else []
         parts += [Line(f"- {item.replace('`', '')}") for item in follows]
     return Group(*parts)
 
@@ -88,19 +90,29 @@ def document(facts: StorageFacts) -> Document:
         warnings=warnings(facts),
         answer=tuple(answer(facts)),
         cards=(),
-        sections=(
-            Section("paths", "Side by side", (*tables(facts), Points(tuple(limits(facts))))),
-            Section("grid", "Requests under way", (Figure("grid"), Figure("latency"))),
-            Section("flush", "Flushes", (Figure("methods"), _sync_table(facts))),
-            Section("commits", "Commits", (Figure("commits"), _prediction_text())),
-            Section("windows", "All windows", (_grid_table(facts),)),
-            advice_section(facts),
-        ),
+        sections=_sections(facts),
+    )
+
+
+def _sections(facts: StorageFacts) -> tuple[Section, ...]:
+    """All of a run in which a path was measured in full; of others what they were made with."""
+    made = Points(tuple(limits(facts)))
+    if not facts.paths:
+        return (Section("paths", "How it is measured", (made,)),)
+    return (
+        Section("paths", "Side by side", (*tables(facts), made)),
+        Section("grid", "Requests under way", (Figure("grid"), Figure("latency"))),
+        Section("flush", "Flushes", (Figure("methods"), _sync_table(facts))),
+        Section("commits", "Commits", (Figure("commits"), _prediction_text())),
+        Section("windows", "All windows", (_grid_table(facts),)),
+        advice_section(facts),
     )
 
 
 def tables(facts: StorageFacts) -> tuple[Table, ...]:
     """Claims, measurements, predictions: a column for each path."""
+    if not facts.paths:
+        return ()
     return (
         *verdict_table(facts),
         _side_by_side(facts, "Reported by the kernel", _claims()),
@@ -159,8 +171,7 @@ def _on_one_device(facts: StorageFacts) -> list[str]:
     """Paths that share what they are measured by; [] where they are apart."""
     base, *others = facts.paths
     lines = [
-        f"{one.path} and {base.path} lie on one file system: what differs between them is chance,"
-        " or where on it their files lie"
+        f"{one.path} and {base.path} lie on one file system: {CHANCE}"
         for one in others
         if one.on_first_device
     ]

@@ -15,13 +15,23 @@ _ABOUT = (
     "These are things to try. The probes measured devices and no server; what a server gains is"
     " told by a plan with and without it."
 )
+_UNSTEADY = (
+    "What was measured was not steady, as the warnings say: measure again when the machine is idle"
+    " before you set anything."
+)
 
 
 def advice_section(facts: StorageFacts) -> Section:
     """The last section of the report."""
     items = sentences(facts)
-    blocks = (Text(_ABOUT), Points(items)) if items else (Text(_NOTHING),)
+    about = " ".join(part for part in (_ABOUT, caution(facts)) if part)
+    blocks = (Text(about), Points(items)) if items else (Text(_NOTHING),)
     return Section("advice", "What follows", blocks)
+
+
+def caution(facts: StorageFacts) -> str:
+    """What to do first, where the figures below the advice are not steady; empty: they are."""
+    return _UNSTEADY if facts.unsteady else ""
 
 
 def sentences(facts: StorageFacts) -> tuple[str, ...]:

@@ -14,6 +14,8 @@ from pgdyno.report.document import Cell, Column, Table
 from pgdyno.report.tone import tone
 
 _MANY_CLIENTS = 16
+CHANCE = "what differs between them is chance, or where on it their files lie"
+"""Of paths on one file system: no number of rounds would make that a difference of storage."""
 
 
 def warnings(facts: StorageFacts) -> tuple[str, ...]:
@@ -22,8 +24,10 @@ def warnings(facts: StorageFacts) -> tuple[str, ...]:
     for path in facts.paths:
         for one in (*path.disagreements, *path.doubts):
             alike.setdefault((one.what, one.hint), []).append((path.path, one.detail))
+    stopped = f"it was stopped: {facts.left} were measured. `pgdyno resume` measures the rest."
     return (
-        *(f"{doubt.fact}. {doubt.hint}" for doubt in facts.clock_doubts),
+        *((stopped,) if facts.left else ()),
+        *(f"{doubt.fact}. {doubt.hint}" for doubt in (*facts.busy_doubts, *facts.clock_doubts)),
         *(_of_paths(what, each, hint) for (what, hint), each in alike.items()),
     )
 
@@ -39,9 +43,11 @@ def _of_paths(what: str, each: Sequence[tuple[str, str]], hint: str) -> str:
 
 def answer(facts: StorageFacts) -> list[str]:
     """A sentence for each path, then one for each that is compared."""
+    if not facts.paths:
+        return ["Nothing is known yet: no path was measured in full."]
     return [
         *(_of_path(path) for path in facts.paths),
-        *(_against(path.path, path.against_first) for path in _compared(facts)),
+        *map(_against, _compared(facts)),
     ]
 
 
@@ -79,7 +85,8 @@ def verdict_table(facts: StorageFacts) -> tuple[Table, ...]:
     rows = tuple(
         (
             Cell(path.path), Cell(figure), Cell(words.ratio(one)), Cell(words.interval(one)),
-            Cell(str(one.rounds)), Cell(one.verdict, tone(one), note=one.reason),
+            Cell(str(one.rounds)),
+            Cell(one.verdict, tone(one), note=CHANCE if path.on_first_device else one.reason),
         )
         for path in compared
         for figure, one in path.against_first.items()
@@ -90,21 +97,33 @@ def verdict_table(facts: StorageFacts) -> tuple[Table, ...]:
 def _of_path(path: PathFacts) -> str:
     figure = path.flush
     commits, many = figure.commits, path.of_clients(_MANY_CLIENTS).at_most
-    found = path.of_pattern("random read").found
     probes = plural(figure.flush.n, "probe")
     row = ""
     if figure.faster_otherwise:
         slower = count_text(figure.in_a_row.as_rates().mid)
-        row = f" That is {listed(figure.otherwise, 'or')}: right after another"
+        row = f" That is {figure.otherwise}: right after another"
         row += f" it commits {slower} times a second."
     return (
         f"{path.path}: a flush of one page takes {ns_text(figure.flush.mid)}"
         f" ({ns_text(figure.flush.low)} to {ns_text(figure.flush.high)} in {probes}), so one client"
         f" commits at most {count_text(commits.mid)} times a second ({count_text(commits.low)} to"
         f" {count_text(commits.high)}) and {plural(_MANY_CLIENTS, 'client')}"
-        f" {count_text(many.mid)}, where CPU allows.{row} Random reads reach"
-        f" {count_text(found.peak.per_s)}/s at most, and nearly that with"
-        f" {found.knee.outstanding} under way."
+        f" {count_text(many.mid)}, where CPU allows.{row}{_reads(path)}"
+    )
+
+
+def _reads(path: PathFacts) -> str:
+    """Of random reads; without a load beyond the knee nothing is said of what would come there."""
+    reads = path.of_pattern("random read")
+    peak, knee = reads.found.peak, reads.found.knee
+    if knee.outstanding == reads.fastest[-1].outstanding:
+        return (
+            f" Random reads reach {count_text(knee.per_s)}/s with {knee.outstanding} under way,"
+            " the most that was tried."
+        )
+    return (
+        f" Random reads reach {count_text(peak.per_s)}/s at most, and nearly that with"
+        f" {knee.outstanding} under way."
     )
 
 
@@ -115,15 +134,18 @@ def _needed(one: Comparison) -> str:
     return f"; about {plural(one.rounds_needed, 'round')} would decide it"
 
 
-def _against(path: str, found: dict[str, Comparison]) -> str:
-    """A sentence of verdicts, those that agree together."""
+def _against(path: PathFacts) -> str:
+    """A sentence of verdicts, those that agree together; of one file system nothing is foretold."""
+    found, alike = path.against_first, path.on_first_device
     by_verdict: dict[str, list[str]] = {}
     for figure, one in found.items():
-        said = f"{figure} {words.ratio(one)} ({words.interval(one)}{_needed(one)})"
+        needed = "" if alike else _needed(one)
+        said = f"{figure} {words.ratio(one)} ({words.interval(one)}{needed})"
         by_verdict.setdefault(one.verdict, []).append(said)
     first = next(iter(found.values()))
     told = "; ".join(f"{verdict} in {listed(each)}" for verdict, each in by_verdict.items())
+    chance = f" Both lie on one file system: {CHANCE}." if alike else ""
     return (
-        f"{path} against {first.base}, {plural(first.rounds, 'round')},"
-        f" {words.confidence(first.confidence)} intervals: {told}."
+        f"{path.path} against {first.base}, {plural(first.rounds, 'round')},"
+        f" {words.confidence(first.confidence)} intervals: {told}.{chance}"
     )

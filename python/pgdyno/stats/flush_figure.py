@@ -2,9 +2,10 @@
 
 pg_test_fsync and fio each commit one page after the other. What they took for one is compared,
 write and loop included, so that a time and a rate are the same fact. One client commits at most
-what the fastest probe of a round did; so the figure of a round is that of its fastest probe, and
-the figure of a path is the median of its rounds. No median of one program alone can be below it.
-The spread is that of all single probes, so that none of them lies outside of it.
+what the fastest kind of probe allows, by the median of its rounds: so no median of one kind lies
+below the figure, and the figure of a path is one that its tables show. The fastest probe of each
+round would not do: on storage that drifts it tells the best moments, of a kind whose own median is
+far slower. The spread is that of all single probes, so that none lies outside.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from math import log
 import numpy as np
 
 from pgdyno.model.floor import PAUSES_US, Commits, Floor, PathRound, Probed, UnderCheckpoint
-from pgdyno.model.floor_figures import APART, PROGRAMS, Doubt, FlushFigure, Span
+from pgdyno.model.floor_figures import APART, DRIFTS, PROGRAMS, Doubt, FlushFigure, Span
 from pgdyno.model.units import count_text, ns_text, seconds_text
-from pgdyno.model.wording import listed, plural
+from pgdyno.model.wording import plural
 from pgdyno.stats.group_commit import Curve, Flush
 from pgdyno.stats.interval import estimate
 from pgdyno.stats.storage import flush_rate
@@ -49,12 +50,15 @@ def flush_figure(floor: Floor, probed: Probed) -> FlushFigure:
     if rounds and (all_methods := flush_rate(floor).ns):
         single.append(all_methods)
     each_round = rounds or [_measured_once(floor)]
-    fastest = list(map(fastest_ns, each_round))
-    flush_ns = span_of(fastest).mid
-    flush = Span(flush_ns, min(*single, *fastest), max(*single, flush_ns), len(single))
-    otherwise = tuple(dict.fromkeys(where for one in each_round if (where := _otherwise(one))))
     by_program = tuple(map(span_of, alone))
-    return FlushFigure(flush, len(rounds), by_program, flush.as_rates(), otherwise)
+    in_a_row_ns = min(one.mid for one in by_program)
+    otherwise = _otherwise(each_round)
+    where = min(otherwise, key=otherwise.__getitem__)
+    flush_ns = min(in_a_row_ns, otherwise[where])
+    low_ns = min(*single, *map(fastest_ns, each_round))
+    flush = Span(flush_ns, low_ns, max(*single, flush_ns), len(single))
+    faster = where if flush_ns < in_a_row_ns else None
+    return FlushFigure(flush, len(rounds), by_program, flush.as_rates(), faster)
 
 
 def measured_flush(floor: Floor, probed: Probed) -> Flush:
@@ -116,14 +120,13 @@ def fastest_ns(one: PathRound) -> float:
     return 1e9 / max(*rates, *(rested.per_s for rested in one.rested))
 
 
-def _otherwise(one: PathRound) -> str | None:
-    """Beside or after what commits of a round were fastest; None: beside and after nothing."""
-    in_a_row = max(one.fdatasync_per_s, one.mixed.alone.per_s)
-    rates = {"under a checkpoint": one.mixed.under.per_s}
-    for pause_us, rested in zip(PAUSES_US, one.rested, strict=False):  # none in early files
-        rates[f"after {pause_us} µs of rest"] = rested.per_s
-    where = max(rates, key=rates.__getitem__)
-    return where if rates[where] > in_a_row else None
+def _otherwise(rounds: Sequence[PathRound]) -> dict[str, float]:
+    """What a commit takes that comes beside or after something, in ns: medians of the rounds."""
+    times = {"under a checkpoint": [1e9 / one.mixed.under.per_s for one in rounds]}
+    for one in rounds:
+        for pause_us, rested in zip(PAUSES_US, one.rested, strict=False):  # none in early files
+            times.setdefault(f"after {pause_us} µs of rest", []).append(1e9 / rested.per_s)
+    return {where: span_of(found).mid for where, found in times.items()}
 
 
 def _measured_once(floor: Floor) -> PathRound:
@@ -189,7 +192,7 @@ def _faster_otherwise(floor: Floor, probed: Probed) -> Iterator[Doubt]:
     yield Doubt(
         "commits were faster under a checkpoint or after rest than right after another",
         f"{ns_text(flush_ns)} each ({count_text(1e9 / flush_ns)}/s), fastest"
-        f" {listed(figure.otherwise, 'or')}, right after another {ns_text(row_ns)}"
+        f" {figure.otherwise}, right after another {ns_text(row_ns)}"
         f" ({count_text(1e9 / row_ns)}/s)",
         "Storage that is kept busy, or that was left alone, seems to flush faster here; or it was"
         " faster at that moment. Plan with the slower of the two.",
@@ -212,7 +215,7 @@ def _drift(floor: Floor, probed: Probed) -> Iterator[Doubt]:
         )
     if parts:
         yield Doubt(
-            "the time of a flush drifts",
+            DRIFTS,
             "; ".join(parts),
             "The storage, or who shares it, is not the same from one moment to the next: what"
             " counts is the spread. More `--rounds` and longer `--seconds` show it better.",

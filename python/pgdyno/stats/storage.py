@@ -24,6 +24,7 @@ _FLASH_NS = 100_000  # writing to flash takes longer; a protected cache does not
 _TURN_NS = 2_000_000  # half a turn at 15,000 a minute
 _NOTHING_FLUSHED = 3  # times the write alone
 _CLOCK_NS = 100
+_OTHERS_SHARE = 0.25  # of all CPUs: the kernel works for our own probes, too
 _NO_BARRIER = ("nobarrier", "barrier=0", "nobarriers")
 
 
@@ -130,6 +131,21 @@ def clock_doubts(clock: Clock) -> tuple[Doubt, ...]:
             "reading the clock is slow",
             f"it takes {clock.loop_ns:.0f} ns, more than {_CLOCK_NS} ns",
             "`pgdyno knobs clocksource` lists faster ones; track_io_timing is costly here.",
+        ),
+    )
+
+
+def busy_doubts(probed: Probed) -> tuple[Doubt, ...]:
+    """Other programs that kept the CPUs busy while paths were probed."""
+    used = [one.others_cpus for one in probed.rounds if one.others_cpus is not None]
+    if not used or max(used) <= _OTHERS_SHARE * probed.cpus:
+        return ()
+    return (
+        Doubt(
+            "other programs kept the machine busy while this was measured",
+            f"they used up to {max(used):.1f} of {plural(probed.cpus, 'CPU')} in a round",
+            "Probes had to wait for a CPU, and perhaps for the storage: measure again when the"
+            " machine is idle.",
         ),
     )
 

@@ -9,7 +9,7 @@ import pytest
 from pgdyno.analysis.disk_facts import Advice
 from pgdyno.analysis.storage import storage_facts
 from pgdyno.analysis.storage_advice import storage_advice
-from pgdyno.model.floor import DeviceClaims, Floor, GridPoint, Probed
+from pgdyno.model.floor import DeviceClaims, Floor, GridPoint, PathRound, Probed
 from pgdyno.plan.packaged import packaged_plans
 from tests.data.probed import DISK, MEMORY, at_rates, floor, in_rounds, probed
 
@@ -39,6 +39,22 @@ def test_many_reads_at_once_are_advised_where_they_are_many_times_as_fast() -> N
     assert reads.settings["maintenance_io_concurrency"] == "16"
     assert reads.settings["io_workers"] == "16"
     assert "Ask for many pages at once" not in of(floor("/a", rates=ALIKE))
+
+
+def test_wal_is_not_sent_elsewhere_for_what_other_programs_or_moments_measured() -> None:
+    """pg_test_fsync alone and fio under a checkpoint once made a fall that fio did not see."""
+    apart = "Keep WAL apart from what checkpoints write"
+
+    def under(fio: float, per_s: float) -> PathRound:
+        one = at_rates("/a", 4000, fio)
+        return replace(one, mixed=replace(one.mixed, under=replace(one.mixed.under, per_s=per_s)))
+
+    alike = in_rounds((under(800, 700),), (under(800, 700),))
+    assert apart not in advice(alike)
+    mixed = in_rounds((under(2000, 300),), (under(2000, 1000),), (under(2000, 3500),))
+    assert apart not in advice(mixed), "one round was faster beside writes than without"
+    hindered = in_rounds((under(2000, 300),), (under(2000, 400),))
+    assert advice(hindered)[apart].because.startswith("commits fall from 2,000/s to 346/s")
 
 
 def test_settings_stay_within_what_a_server_takes() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 
 from pgdyno.model.errors import TargetError
-from pgdyno.probe.clock import parse_clock
+from pgdyno.probe.clock import on_cpu, parse_clock
 from pgdyno.probe.fio import commits_of, grid_point, parse_jobs
+from pgdyno.probe.others import CpuTime, busy_seconds
 from pgdyno.probe.sync import parse_sync
 from tests.data.probed import jobs, recorded
 
@@ -66,6 +69,36 @@ def test_pg_test_timing_is_read(
 
     assert clock.loop_ns == loop_ns
     assert (clock.below_us[0], clock.below_us[-1]) == (first, last)
+
+
+def test_a_clock_is_not_slow_because_others_had_the_cpu() -> None:
+    """295 ns were read where a reading took 60: the loop's time is that of the wall."""
+    waited = replace(parse_clock(recorded("timing-18.txt")), loop_ns=295.0)
+    readings = sum(count for _, count in waited.below_us)
+
+    assert on_cpu(waited, readings * 60e-9).loop_ns == pytest.approx(60)
+    assert on_cpu(waited, 0.0).loop_ns == 295.0, "not counted is not nothing"
+    assert on_cpu(waited, readings * 400e-9).loop_ns == 295.0
+
+
+def test_no_percentile_is_above_the_longest() -> None:
+    """Fio names the end of a bin: 497 ms stood beside a longest of 495 ms."""
+    (job,) = jobs("fio-randread.json")
+    job["read"]["lat_ns"]["max"] = 20_000_000
+    latency = grid_point(job, "random read", 16, 2).latency
+
+    assert (latency.p999_ns, latency.max_ns) == (20_000_000, 20_000_000)
+    assert latency.p99_ns == 3_751_936
+
+
+def test_cpus_of_others_are_what_is_busy_and_not_ours() -> None:
+    text = "cpu  100 0 300 9000 500 0 0 200 50 0\ncpu0 1 1\n"
+    assert busy_seconds(text) == pytest.approx(600 / os.sysconf("SC_CLK_TCK")), "no idle, no guests"
+    with pytest.raises(ValueError, match="no line"):
+        busy_seconds("intr 5\n")
+    before, after = CpuTime(10.0, 100.0, 5.0), CpuTime(20.0, 118.0, 9.0)
+    assert after.others_since(before) == pytest.approx(1.4)
+    assert replace(after, ours_s=30.0).others_since(before) == 0.0
 
 
 def test_an_output_without_a_loop_is_refused() -> None:

@@ -58,6 +58,76 @@ def test_paths_stand_side_by_side() -> None:
     assert follows["commit_delay to try"] == ["24 µs"] * 2
 
 
+def test_without_a_heavier_load_nothing_is_said_of_what_it_would_reach() -> None:
+    rising = storage_facts(probed(floor("/a", rates={1: 1000.0, 16: 8000.0})))
+    level = storage_facts(probed(floor("/a", rates={1: 1000.0, 16: 8000.0, 64: 8100.0})))
+
+    assert answer(rising)[0].endswith(
+        "Random reads reach 8,000/s with 16 under way, the most that was tried."
+    )
+    assert answer(level)[0].endswith(
+        "Random reads reach 8,100/s at most, and nearly that with 16 under way."
+    )
+
+
+def test_no_round_is_foretold_where_one_file_system_holds_both() -> None:
+    pairs = [(at_rates("/a", *of_a), at_rates("/b", *of_b)) for of_a, of_b in (
+        ((2000, 2000), (4000, 1500)), ((3000, 3000), (2500, 1800)), ((2500, 2600), (2600, 4000)),
+    )]  # fmt: skip
+    found = in_rounds(*pairs)
+    one, other = (replace(each, device_number=7) for each in found.floors)
+    apart = storage_facts(replace(found, floors=(one, replace(other, device_number=8))))
+    alike = storage_facts(replace(found, floors=(one, other)))
+
+    assert "would decide it" in answer(apart)[-1]
+    assert "would decide it" not in render_md(alike)
+    assert answer(alike)[-1].endswith(
+        "Both lie on one file system: what differs between them is chance, or where on it their"
+        " files lie."
+    )
+
+
+def test_a_busy_machine_is_told_first_and_before_advice() -> None:
+    found = in_rounds((at_rates("/a", 1000, 1000),), (at_rates("/a", 1000, 1000),))
+    first, second = found.rounds
+    idle = storage_facts(replace(found, rounds=(first, replace(second, others_cpus=0.3))))
+    busy = storage_facts(replace(found, rounds=(first, replace(second, others_cpus=1.6))))
+
+    assert "kept the machine busy" not in render_md(idle)
+    assert warnings(busy)[0].startswith(
+        "other programs kept the machine busy while this was measured: they used up to 1.6 of 2"
+        " CPUs in a round."
+    )
+    assert "measure again when the machine is idle before you set anything" in render_md(busy)
+    assert "measure again when the machine is idle before you set anything" in shown(busy)
+    assert "before you set anything" not in render_md(idle)
+
+
+def test_what_was_stopped_says_so() -> None:
+    found = in_rounds((at_rates("/a", 1000, 1000),), (at_rates("/a", 1000, 1000),))
+    wish = replace(found.wish, paths=("/a", "/b"), rounds=3)
+    begun = storage_facts(replace(found, wish=wish, floors=(), rounds=()))
+    half = storage_facts(replace(found, wish=wish))
+
+    assert warnings(begun)[0] == (
+        "it was stopped: 0 of 3 rounds of probes, and 0 of 2 paths in full were measured."
+        " `pgdyno resume` measures the rest."
+    )
+    assert "Nothing is known yet: no path was measured in full." in render_md(begun)
+    assert "|" not in render_md(begun), "a table of no path has no columns"
+    assert "2 of 3 rounds of probes, and 1 of 2 paths in full" in shown(half)
+    assert "stopped" not in render_md(storage_facts(found))
+    assert render_html(begun)
+
+
+def shown(facts: StorageFacts) -> str:
+    """What a terminal shows, on one line."""
+    console = Console(file=io.StringIO(), width=400)
+    console.print(summary(facts))
+    assert isinstance(console.file, io.StringIO)
+    return " ".join(console.file.getvalue().split())
+
+
 def test_each_row_is_understood_alone() -> None:
     """A page shows no indentation: what a row is of stands in its name."""
     for table in tables(BOTH):
@@ -158,7 +228,10 @@ def test_what_is_undecided_says_how_many_rounds_would_decide_it() -> None:
         (at_rates("/a", 5000.0, 5000.0), at_rates("/b", rate, rate))
         for rate in (4000.0, 5500.0, 4600.0)
     )
-    sentence = answer(storage_facts(in_rounds(*rounds)))[-1]
+    found = in_rounds(*rounds)
+    first, second = found.floors
+    apart = replace(found, floors=(first, replace(second, device_number=8)))
+    sentence = answer(storage_facts(apart))[-1]
     assert re.search(
         r"undecided in commits of one client ×[\d.]+ \([\d.]+ to [\d.]+; about \d+ rounds would"
         r" decide it\)",

@@ -146,11 +146,28 @@ def test_where_commits_were_fastest_is_named_once() -> None:
     busy = replace(one, mixed=replace(one.mixed, under=under))
 
     found = in_rounds((rested,), (busy,), (rested,), (one,))
-    assert flush_figure(found.floors[0], found).otherwise == (
-        "after 60 µs of rest", "under a checkpoint",
-    )  # fmt: skip
+    assert flush_figure(found.floors[0], found).otherwise == "after 60 µs of rest"
     found = in_rounds((one,), (one,))
-    assert flush_figure(found.floors[0], found).otherwise == ()
+    assert flush_figure(found.floors[0], found).otherwise is None
+
+
+def test_the_best_moment_of_a_kind_is_not_its_figure() -> None:
+    """Storage that drifted had 3,557 commits/s on top, and 1,147/s under a checkpoint below."""
+    one = at_rates("/a", 1000, 1000)
+
+    def with_under(per_s: float) -> PathRound:
+        under = replace(one.mixed.under, per_s=per_s)
+        return replace(one, mixed=replace(one.mixed, under=under))
+
+    short, *longer = one.rested
+    rested = replace(one, rested=(replace(short, per_s=4000.0), *longer))
+    found = in_rounds((with_under(4000.0),), (rested,), (one,))
+    figure = flush_figure(found.floors[0], found)
+
+    assert figure.commits.mid == pytest.approx(1000), "each kind has 1,000/s in two of three rounds"
+    assert figure.commits.high >= 4000, "the spread keeps what single probes reached"
+    assert figure.otherwise is None
+    assert "faster under a checkpoint" not in told(found)
 
 
 def test_rest_is_compared_within_its_round() -> None:

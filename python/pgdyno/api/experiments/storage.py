@@ -54,6 +54,7 @@ from pgdyno.plan.same_machine import require_same
 from pgdyno.probe import fio
 from pgdyno.probe.clock import measure_clock
 from pgdyno.probe.folder import accepts_direct, own_folder, require_room
+from pgdyno.probe.others import cpu_time
 from pgdyno.probe.sync import FILE_BYTES, TESTS, measure_fdatasync, measure_sync
 from pgdyno.report import storage as report
 from pgdyno.shell import postgres_user
@@ -363,7 +364,7 @@ class _Bed:
 
     def round(self, number: int) -> ProbeRound:
         """One round: each probe on each path, in an order that no path profits from."""
-        wish, started_ns = self.wish, time.time_ns()
+        wish, started_ns, before = self.wish, time.time_ns(), cpu_time()
         row = balanced_order(len(wish.paths), number)[-1]
         order = [wish.paths[index] for index in row]
 
@@ -396,6 +397,7 @@ class _Bed:
                 )
                 for path in order
             ),
+            after.others_since(before) if before and (after := cpu_time()) else None,
         )  # fmt: skip
 
     def floor(self, path: str) -> Floor:
