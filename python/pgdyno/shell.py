@@ -241,6 +241,14 @@ class Process:
         """Its exit code, or None while it runs."""
         return self._popen.poll()
 
+    def is_stopped(self) -> bool:
+        """Whether a signal keeps it from running, as SIGSTOP and a debugger do."""
+        try:
+            told = Path(f"/proc/{self.pid}/stat").read_text()
+        except OSError:
+            return False
+        return told.rpartition(")")[2].split()[0] in ("T", "t")
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal, if it still runs."""
         if self._popen.poll() is None:

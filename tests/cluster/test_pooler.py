@@ -16,7 +16,7 @@ from pgdyno.store.run_file import RunFile
 from tests.cluster.test_run import assert_nothing_left
 
 pytestmark = [pytest.mark.cluster, pytest.mark.wide]
-SESSIONS = 2
+SESSIONS, DRAIN_S = 2, 5.0
 PLAN = f"""
 name = "pooled"
 question = "What does a pooler cost?"
@@ -26,6 +26,7 @@ transport = "TRANSPORT"
 rounds = 1
 warmup_s = 0.5
 window_s = 3.0
+drain_s = {DRAIN_S}
 [workload]
 kind = "tpcb"
 scale = 1
@@ -81,25 +82,37 @@ def test_clients_share_its_sessions_and_the_report_says_what_it_took(
         of_direct is None and of_pooled is not None for of_direct, of_pooled in rows.values()
     )
     assert "through PgBouncer: transaction, 2 sessions" in run.path.with_suffix(".html").read_text()
+    for form in ("conf", "sql"):
+        recommended = run.configuration(form, stage="pooled")
+        assert f"through PgBouncer (transaction, {SESSIONS} sessions)" in recommended
+        assert f"  default_pool_size = {SESSIONS}\n" in recommended
+        assert "PgBouncer" not in run.configuration(form, stage="direct")
     assert_nothing_left(home_env)
+
+
+def striking(home: Path, strike: signal.Signals, struck: list[int]) -> Callable[[Event], None]:
+    """Strikes the pooler of a home's trial once, in the first window that has one."""
+
+    def hear(event: Event) -> None:
+        if isinstance(event, DriveProgress) and event.phase == "window" and not struck:
+            for process in Path("/proc").glob("[0-9]*"):
+                try:
+                    inside = os.readlink(process / "cwd").startswith(str(home))
+                    name = (process / "comm").read_text().strip()
+                except OSError:
+                    continue
+                if inside and name == "pgbouncer":
+                    struck.append(int(process.name))
+                    os.kill(struck[0], strike)
+
+    return hear
 
 
 def test_one_that_dies_fails_the_trial_with_its_last_words(
     plan: Callable[[str], pgdyno.Plan], folder: Path, home_env: Path
 ) -> None:
     killed: list[int] = []
-
-    def kill(event: Event) -> None:
-        if isinstance(event, DriveProgress) and event.phase == "window" and not killed:
-            for process in Path("/proc").glob("[0-9]*"):
-                try:
-                    inside = os.readlink(process / "cwd").startswith(str(home_env))
-                    name = (process / "comm").read_text().strip()
-                except OSError:
-                    continue
-                if inside and name == "pgbouncer":
-                    killed.append(int(process.name))
-                    os.kill(killed[0], signal.SIGKILL)
+    kill = striking(home_env, signal.SIGKILL, killed)
 
     run = pgdyno.run(plan("socket"), out=folder / "run.sqlite", on_event=kill)
 
@@ -110,4 +123,26 @@ def test_one_that_dies_fails_the_trial_with_its_last_words(
     assert pooled.state is TrialState.FAILED
     assert pooled.reason is not None
     assert "PgBouncer ended with code -9 while the load ran" in pooled.reason
+    assert_nothing_left(home_env)
+
+
+def test_one_that_is_stopped_is_named_within_a_bound_and_leaves_nothing(
+    plan: Callable[[str], pgdyno.Plan], folder: Path, home_env: Path
+) -> None:
+    """Nothing answers, to nobody: neither its clients nor who asks its console, nor SIGTERM."""
+    stopped: list[int] = []
+    stop = striking(home_env, signal.SIGSTOP, stopped)
+
+    run = pgdyno.run(plan("tcp"), out=folder / "run.sqlite", on_event=stop)
+
+    with RunFile.read(run.path) as file:
+        direct, pooled = file.trials()
+    assert direct.state is TrialState.FINISHED
+    assert pooled.state is TrialState.FAILED
+    assert pooled.reason is not None
+    assert f"PgBouncer (process {stopped[0]}) was stopped by a signal while" in pooled.reason
+    assert pooled.ended_ns is not None
+    # Warm-up, window and drain, and what a busy machine needs to start and end its processes.
+    assert (pooled.ended_ns - pooled.started_ns) / 1e9 < DRAIN_S + 120
+    assert not Path(f"/proc/{stopped[0]}").exists()
     assert_nothing_left(home_env)

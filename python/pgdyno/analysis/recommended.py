@@ -66,6 +66,8 @@ def recommended(
         (*_sentences(facts, chosen, lowest), *_of_machine(record)),
         tuple(_setting(one, record, plan, run) for one in record.settings),
         sysctl,
+        record.pooler.shown if record.pooler else None,
+        record.pooler.settings(record.workload.sessions) if record.pooler else {},
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +49,5 @@ class Recommended:
     sentences: tuple[str, ...]  # what the stage gives, what it loses, what it was measured on
     settings: tuple[RecommendedSetting, ...]
     sysctl: dict[str, str]  # of the host that was measured; empty: it is not known
+    pooler: str | None = None  # what the load went through, e.g. "transaction, 20 sessions"
+    pooler_ini: dict[str, str] = field(default_factory=dict)  # what its pgbouncer.ini had of that

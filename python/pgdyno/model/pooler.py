@@ -14,6 +14,7 @@ POOLED = (
     " they are parsed with every execution"
 )
 """What is told of a connection whose statements have no names."""
+_SPARE_CLIENTS = 10  # beside the load's: the look whether it answers, and the console
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +28,11 @@ class Pooler:
     def shown(self) -> str:
         """As stages are told apart: `transaction, 20 sessions`."""
         return f"{self.mode}, {plural(self.sessions, 'session')}"
+
+    def settings(self, clients: int) -> dict[str, str]:
+        """What its pgbouncer.ini says of it, where so many clients of a load connect."""
+        return {
+            "pool_mode": self.mode,
+            "default_pool_size": str(self.sessions),
+            "max_client_conn": str(clients + _SPARE_CLIENTS),
+        }

@@ -108,3 +108,11 @@ def _head(what: str, found: Recommended) -> Iterator[str]:
     yield one_line(f"Stage {found.stage}: {what}")
     for sentence in found.sentences:
         yield from _wrapped(sentence.replace("`", ""))
+    if found.pooler is not None:
+        text = (
+            f"The load went through PgBouncer ({found.pooler}), which is no setting of the server:"
+            " its part of what the stage gave is in none of these lines. Its pgbouncer.ini had"
+        )
+        yield from _wrapped(text)
+        for name, value in found.pooler_ini.items():
+            yield one_line(f"  {name} = {value}")

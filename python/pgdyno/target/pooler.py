@@ -38,7 +38,6 @@ _PROGRAM = "pgbouncer"
 _ABSENT = f"program {_PROGRAM} is not on PATH"
 _CONFIG, _USERS, _LOG = "pgbouncer.ini", "users.txt", f"{POOLER}.log"
 _SOCKET_PORT = 6432
-_SPARE_CLIENTS = 10  # beside the load's: the look whether it answers, and the console
 _START_S, _END_S, _PAUSE_S = 60.0, 10.0, 0.02
 
 
@@ -101,7 +100,7 @@ class OwnPooler:
             sockets = make_sockets(self._parent, POOLER, user)
             reached = replace(load, host=str(sockets), port=_SOCKET_PORT)
         with self._parent.make(POOLER, 0o700, owner_of(user)) as folder:
-            text = _config(pooler, clients + _SPARE_CLIENTS, server, reached)
+            text = _config(pooler, clients, server, reached)
             folder.write(_CONFIG, text, 0o600, owner_of(user))
             if over_tcp:
                 users = f'"{load.user}" "{load.password}"\n'
@@ -133,14 +132,22 @@ class OwnPooler:
                 return Pooled(connection, console, self._process.pid, self.require_alive)
 
     def require_alive(self) -> None:
-        """Refuse what was measured through one that has ended meanwhile.
+        """Refuse what was measured through one that has ended meanwhile, or stands still.
 
         Raises:
-            TargetError: It has; its last words are in the message.
+            TargetError: It has; its last words are in the message. Or somebody stopped it.
         """
-        if self._process is not None and (code := self._process.code()) is not None:
+        if self._process is None:
+            return
+        if (code := self._process.code()) is not None:
             raise TargetError(
                 f"PgBouncer ended with code {code} while the load ran: {last_words(self._log)}"
+            )
+        if self._process.is_stopped():
+            raise TargetError(
+                f"PgBouncer (process {self._process.pid}) was stopped by a signal while the load"
+                " ran: nobody answered its clients",
+                "Whoever stopped it (SIGSTOP, a debugger) has to leave it alone.",
             )
 
     def close(self) -> None:
@@ -173,9 +180,7 @@ def _config(pooler: Pooler, clients: int, server: Connection, reached: Connectio
         "auth_type": "scram-sha-256" if over_tcp else "any",
         "auth_file": _USERS if over_tcp else "",
         "admin_users": reached.user,
-        "pool_mode": pooler.mode,
-        "default_pool_size": str(pooler.sessions),
-        "max_client_conn": str(clients),
+        **pooler.settings(clients),
         "stats_users": reached.user,
         "log_connections": "0",
         "log_disconnections": "0",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from pgdyno.analysis.setting_facts import Recommended, RecommendedSetting, ServerSetting
 from pgdyno.api import Run
 from pgdyno.model.errors import PlanError, StoreError
+from pgdyno.model.pooler import Pooler
 from pgdyno.report.configuration import conf, diff, sql, sysctl
 from tests.data.miniature import write_miniature
 
@@ -88,6 +90,19 @@ def test_lists_are_written_item_by_item() -> None:
     libraries = replace(SETTING, name="shared_preload_libraries", value='pg_prewarm, "a,b"')
     text = sql(replace(FOUND, settings=(libraries,)))
     assert "ALTER SYSTEM SET shared_preload_libraries = 'pg_prewarm', 'a,b';" in text
+
+
+@pytest.mark.parametrize(("form", "mark"), [(conf, "#"), (sql, "--"), (sysctl, "#")])
+def test_a_pooler_is_named_with_what_its_file_had(
+    form: Callable[[Recommended], str], mark: str
+) -> None:
+    pooler = Pooler("transaction", 20)
+    found = replace(FOUND, pooler=pooler.shown, pooler_ini=pooler.settings(64))
+    text = form(found)
+    assert "The load went through PgBouncer (transaction, 20 sessions), which is no setting" in text
+    for line in ("pool_mode = transaction", "default_pool_size = 20", "max_client_conn = 74"):
+        assert f"\n{mark}   {line}\n" in text
+    assert "PgBouncer" not in form(FOUND)
 
 
 def test_restarts_are_named() -> None:
