@@ -13,6 +13,7 @@ mod plan;
 mod progress;
 mod report;
 mod server;
+mod share;
 mod spec;
 mod step_queue;
 mod steps;
@@ -31,6 +32,7 @@ use drive::error::RunError;
 pub use estimate::{LoadEstimate, estimate};
 pub use progress::{LoadProgress, Phase};
 pub use report::{Choice, LoadReport, PhaseReport, TableReport};
+pub use share::Part;
 pub use spec::LoadSpec;
 pub use strategy::Copies;
 

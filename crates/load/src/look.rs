@@ -127,13 +127,21 @@ fn listed(names: &[String], most: usize) -> String {
     if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
-/// Looks at the database, alone: no other load is under way. From here on the session finds
+/// Looks at the database, alone: no other load is under way. As in [`see`], from here on the session finds
 /// everything in the load's schema and nowhere else.
 pub(super) async fn look(
     dataset: &dyn Dataset,
     session: &mut Session<Stream>,
 ) -> Result<Seen, RunError> {
     alone(session).await?;
+    see(dataset, session).await
+}
+
+/// Looks at the database beside other sessions of the same load.
+pub(super) async fn see(
+    dataset: &dyn Dataset,
+    session: &mut Session<Stream>,
+) -> Result<Seen, RunError> {
     let (database, schema) = place(session).await?;
     let way = in_the_way(dataset, &schema, session).await?;
     let pin = format!("SELECT set_config('search_path', {}, false)", literal(&quoted(&schema)));

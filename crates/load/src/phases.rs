@@ -6,6 +6,7 @@ use super::{
     plan::{self, Asked, Plan},
     progress::{LoadState, Phase, Shared},
     report::{LoadReport, PhaseReport, TableReport},
+    share::Part,
     step_queue::StepQueue,
     tables, workers,
 };
@@ -25,12 +26,12 @@ pub(super) fn run(asked: &Asked, shared: &Shared) -> Result<LoadReport, RunError
     let begun_ns = steady_ns();
     let plan = runtime.block_on(asked.prepare())?;
     let prepared = PhaseReport::of_one(Phase::Prepare, begun_ns);
-    let queue = StepQueue::new(plan.terms().steps(), &plan.done);
+    let queue = StepQueue::new(plan.steps(asked.spec.part), &plan.done);
     // From here on there are tables that an error leaves behind.
     let filled = fill(asked, &plan, shared, &queue, &runtime);
     let (recorded, disk_bytes) = filled.map_err(|error| with_remains(asked, error))?;
     let cost = before.until(&Account::read(&[])?, asked.sessions);
-    let phases = [prepared].into_iter().chain(queue.phases()).chain([recorded]);
+    let phases = [prepared].into_iter().chain(queue.phases()).chain(recorded);
     Ok(LoadReport {
         version: 1,
         workload: plan.dataset.spec(),
@@ -58,25 +59,34 @@ fn tables_of(plan: &Plan, shared: &Shared) -> Vec<TableReport> {
     plan.dataset.tables().iter().enumerate().map(report).collect()
 }
 
-/// Everything after the tables were created: the record's phase, and the bytes on disk.
+/// Everything after the tables were created: the record's phase, and the bytes on disk. What comes
+/// after a part of a load is others' work.
 fn fill(
     asked: &Asked,
     plan: &Plan,
     shared: &Shared,
     queue: &StepQueue,
     runtime: &runtime::Runtime,
-) -> Result<(PhaseReport, u64), RunError> {
+) -> Result<(Option<PhaseReport>, u64), RunError> {
     shared.expect(plan.work(queue));
-    shared.enter(Phase::Copy);
-    let result = workers::work(&plan.target, &*plan.dataset, shared, queue, asked.sessions);
+    let copies = !matches!(asked.spec.part, Some(Part::Reach | Part::Begin));
+    let result = if copies {
+        shared.enter(Phase::Copy);
+        workers::work(&plan.target, &*plan.dataset, shared, queue, asked.sessions)
+    } else {
+        Ok(())
+    };
     if shared.state() == LoadState::Stopped {
         return Err(stopped(shared, queue));
     }
     result?;
+    if asked.spec.part.is_some() {
+        return Ok((None, 0));
+    }
     let begun_ns = steady_ns();
     shared.enter(Phase::Record);
     let bytes = runtime.block_on(record(plan))?;
-    Ok((PhaseReport::of_one(Phase::Record, begun_ns), bytes))
+    Ok((Some(PhaseReport::of_one(Phase::Record, begun_ns)), bytes))
 }
 
 fn stopped(shared: &Shared, queue: &StepQueue) -> RunError {
@@ -101,6 +111,9 @@ async fn record(plan: &Plan) -> Result<u64, RunError> {
 
 /// Says what a load that failed leaves behind.
 fn with_remains(asked: &Asked, mut error: RunError) -> RunError {
+    if matches!(asked.spec.part, Some(Part::Reach | Part::Copy(_))) {
+        return error; // the head knows what it has begun, and which hosts failed
+    }
     let remains = format!(
         "The tables of the load remain in database {}, incomplete; go on with --resume, or begin \
          again with --drop-ours, which removes them.",

@@ -20,9 +20,10 @@ use super::{
     progress::Work,
     report::Choice,
     server,
+    share::{Part, copies_of},
     spec::LoadSpec,
     step_queue::StepQueue,
-    steps::Terms,
+    steps::{Step, Terms},
     strategy::{self, Copies, Server},
     tables,
 };
@@ -80,6 +81,11 @@ impl Asked {
         Ok((asked, tables))
     }
 
+    /// Whether it goes on with what another process has begun, beside others that do.
+    pub(super) fn joins(&self) -> bool {
+        self.spec.part.is_some_and(Part::joins)
+    }
+
     pub(super) fn dataset(&self, loaded_at_unix_s: i64) -> Result<Box<dyn Dataset>, RunError> {
         dataset(&self.spec.workload, loaded_at_unix_s)
     }
@@ -92,6 +98,12 @@ impl Asked {
     /// tables that an error leaves behind.
     pub(super) async fn prepare(&self) -> Result<Plan, RunError> {
         let mut session = self.connect().await?;
+        if self.spec.part == Some(Part::Reach) {
+            let server = server::ask(&mut session).await?;
+            let plan = self.fresh(server, self.dataset(self.spec.loaded_at_unix_s)?);
+            let _unheard = session.close().await;
+            return Ok(plan);
+        }
         let (mut plan, opening) = self.draft(&mut session).await?;
         match opening {
             Opening::Create(earlier) => {
@@ -118,7 +130,14 @@ impl Asked {
     ) -> Result<(Plan, Opening), RunError> {
         let server = server::ask(session).await?;
         let dataset = self.dataset(self.spec.loaded_at_unix_s)?;
-        let seen = look::look(&*dataset, session).await?;
+        let seen = if self.joins() {
+            // Who begins another load waits for this one's end.
+            let joined = session.simple(tables::ATTENDANCE).await;
+            joined.map_err(|e| RunError::target(&"join the load", &e))?;
+            look::see(&*dataset, session).await?
+        } else {
+            look::look(&*dataset, session).await?
+        };
         let schema = seen.schema.clone();
         let (mut plan, opening) = match self.decide(&seen)? {
             Decision::Fresh { drop } => {
@@ -149,11 +168,17 @@ impl Asked {
             return Err(seen.added_to());
         }
         match &seen.found {
-            Found::Part(begun, done) if resume => Ok(Decision::Resume(begun.clone(), done.clone())),
+            Found::Part(begun, done) if resume || self.joins() => {
+                Ok(Decision::Resume(begun.clone(), done.clone()))
+            }
             Found::Complete(record) if top_up => Ok(Decision::TopUp(record.clone())),
             Found::Complete(_) if resume => refuse(
                 format!("the load in database {database} is complete, there is nothing to resume"),
                 "It can be used as it is.",
+            ),
+            _ if self.joins() => refuse(
+                format!("database {database} has no load that was begun"),
+                "The head of the hosts begins it.",
             ),
             _ if resume => refuse(
                 format!("database {database} has no load that could go on"),
@@ -202,6 +227,11 @@ impl Asked {
             version: server.version,
         };
         let (copies, choice) = strategy::copies(&terms.costs(), self.sessions, &server);
+        let parts = dataset.partitions().is_some();
+        let (copies, choice) = match self.spec.part {
+            Some(_) if !parts => strategy::shared_out(),
+            _ => (copies, choice),
+        };
         begun.copies = self.spec.copies.unwrap_or(copies);
         if self.spec.copies.is_none() {
             choices.push(choice);
@@ -318,7 +348,7 @@ impl Asked {
         let why = "the server spends 0.4 to 1.0 times the CPU of text on it, table by table";
         let mut choices =
             vec![Choice { name: "format", value: "binary".into(), why: why.to_owned() }];
-        if self.spec.connections.is_none() {
+        if self.spec.connections.is_none() && self.spec.part.is_none() {
             let why = format!("one for each core of this machine, at most {SESSIONS_MAX}");
             let value = self.sessions.to_string();
             choices.push(Choice { name: "connections", value, why });
@@ -375,6 +405,14 @@ impl Plan {
             filled: &self.filled,
             stored: &self.stored,
             version: self.server.version,
+        }
+    }
+
+    /// All steps, or those of one host.
+    pub(super) fn steps(&self, part: Option<Part>) -> Vec<Step> {
+        match part {
+            Some(Part::Copy(share)) => copies_of(&self.terms(), share),
+            _ => self.terms().steps(),
         }
     }
 

@@ -72,6 +72,8 @@ pub struct LoadProgress {
     pub seconds_left: Option<f64>,
     /// What the connections do at this moment.
     pub steps: Vec<String>,
+    /// All the work, that `share` is of, in the time of copying a byte of table and index.
+    pub work: u64,
 }
 
 /// Work that is ahead.
@@ -250,6 +252,7 @@ impl Shared {
             share,
             seconds_left: known.then(|| seconds * (1.0 - share) / share),
             steps: steps.iter().flatten().cloned().collect(),
+            work: work.units,
         }
     }
 }

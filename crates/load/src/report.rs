@@ -33,7 +33,7 @@ pub struct LoadReport {
     pub steps_done_before: usize,
     /// Units (warehouses, branches) that were there before and stayed.
     pub units_before: u32,
-    /// Tables with their indexes, as the server says.
+    /// Tables with their indexes, as the server says; 0 of a part of a load.
     pub disk_bytes: u64,
     /// The constants that a later run must respect.
     #[schemars(with = "Option<LoadConstants>")]

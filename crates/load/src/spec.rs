@@ -5,11 +5,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use workload::catalogue::WorkloadSpec;
 
-use super::strategy::Copies;
+use super::{share::Part, strategy::Copies};
 use drive::{connection::spec::ConnectionSpec, error::RunError};
 
 const VERSION: u32 = 1;
-const CONNECTIONS_MAX: usize = 256;
+pub(super) const CONNECTIONS_MAX: usize = 256;
 /// PostgreSQL's own limits of `maintenance_work_mem`, in kB.
 const MEMORY_KB: std::ops::RangeInclusive<u64> = 1024..=2_147_483_647;
 /// 2000-01-01 to 2100-01-01: a time outside is not in seconds.
@@ -52,6 +52,9 @@ pub struct LoadSpec {
     /// Adds to a complete load what is asked for and not there yet: more warehouses.
     #[serde(default)]
     pub top_up: bool,
+    /// Which part of a load that several hosts do together; absent: it is all done here.
+    #[serde(default)]
+    pub part: Option<Part>,
 }
 
 impl LoadSpec {
@@ -79,6 +82,7 @@ impl LoadSpec {
             return Err(RunError::spec(fact, None));
         }
         self.check_intent()?;
+        self.part.map_or(Ok(()), Part::check)?;
         if let Some(bytes) = self.maintenance_work_mem_bytes
             && !MEMORY_KB.contains(&(bytes / 1024))
         {
@@ -110,6 +114,13 @@ impl LoadSpec {
         if let [one, other, ..] = asked.as_slice() {
             let fact = format!("{one} and {other} are both asked for");
             let hint = "An earlier load is dropped, resumed, or added to.";
+            return Err(RunError::spec(fact, Some(hint)));
+        }
+        if let Some(name) = asked.first()
+            && self.part.is_some_and(Part::joins)
+        {
+            let fact = format!("part copy and {name} are both asked for");
+            let hint = "What becomes of an earlier load is the head's, which begins.";
             return Err(RunError::spec(fact, Some(hint)));
         }
         Ok(())
@@ -148,6 +159,12 @@ mod tests {
             (r#"{"connections": 0}"#, "connections is 0, allowed are 1 to 256"),
             (r#"{"copies": "rows"}"#, "unknown variant `rows`"),
             (r#"{"resume": true, "top_up": true}"#, "resume and top_up are both asked for"),
+            (r#"{"part": "all"}"#, "unknown variant `all`"),
+            (r#"{"part": {"copy": {"host": 2, "hosts": 2}}}"#, "share.host is 2, allowed are 0 to"),
+            (
+                r#"{"part": {"copy": {"host": 0, "hosts": 2}}, "resume": true}"#,
+                "part copy and resume are both asked for",
+            ),
             (r#"{"maintenance_work_mem_bytes": 64}"#, "maintenance_work_mem_bytes is 64, allowed"),
             (r#"{"loaded_at_unix_s": 1700000000000}"#, "loaded_at_unix_s is 1700000000000"),
             (r#"{"drop_others": true}"#, "unknown field `drop_others`"),

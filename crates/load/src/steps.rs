@@ -191,6 +191,16 @@ impl Terms<'_> {
         list.0
     }
 
+    /// The steps that copy rows: those of each relation, which wait for nothing.
+    pub(super) fn copies_by_relation(&self) -> Vec<Vec<Step>> {
+        let copies = |relation: &Relation| {
+            let mut list = List::default();
+            self.copies(relation, &mut list);
+            list.0
+        };
+        self.filled.iter().map(copies).collect()
+    }
+
     fn copies(&self, relation: &Relation, list: &mut List) -> Vec<usize> {
         let Relation { table, name, units, .. } = relation;
         let (described, all) = (&self.dataset.tables()[*table], self.batches(relation));

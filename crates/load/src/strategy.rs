@@ -79,11 +79,21 @@ pub(super) fn copies(costs: &[Cost], sessions: usize, server: &Server) -> (Copie
         let why = "before version 14 a COPY that freezes spares no vacuum".to_owned();
         (Copies::Batches, why)
     };
-    let told = match value {
+    (value, Choice { name: "copies", value: told(value).to_owned(), why })
+}
+
+/// How rows are cut where several hosts copy them, and tables have no partitions to share out.
+pub(super) fn shared_out() -> (Copies, Choice) {
+    let why = "each of the hosts has a part of every table".to_owned();
+    (Copies::Batches, Choice { name: "copies", value: told(Copies::Batches).to_owned(), why })
+}
+
+/// A way to cut, for people.
+fn told(copies: Copies) -> &'static str {
+    match copies {
         Copies::Tables => "one COPY FREEZE for each table or partition",
         Copies::Batches => "many COPYs for each table",
-    };
-    (value, Choice { name: "copies", value: told.to_owned(), why })
+    }
 }
 
 /// Chooses `maintenance_work_mem`; `None`: the server's own setting is left as it is.

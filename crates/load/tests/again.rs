@@ -36,7 +36,7 @@ const INDEXES: [&str; 10] = [
 ];
 
 /// What the record of a load of one warehouse says; these tests ask for the same.
-fn record(change: &[(&str, &str)]) -> BTreeMap<String, String> {
+pub(super) fn record(change: &[(&str, &str)]) -> BTreeMap<String, String> {
     let same = [
         ("version", "2"),
         ("schema", "spec"),
@@ -51,7 +51,7 @@ fn record(change: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 /// A database with a load in it: `record` is what `pgdyno_load` says, `ledger` the steps done.
-fn holding(
+pub(super) fn holding(
     record: &BTreeMap<String, String>,
     ledger: Option<(Value, Vec<String>)>,
     untouched: bool,
@@ -91,7 +91,7 @@ fn holding(
     })
 }
 
-fn begun(record: &BTreeMap<String, String>) -> Value {
+pub(super) fn begun(record: &BTreeMap<String, String>) -> Value {
     json!({"record": record, "loaded_at_unix_s": 1_600_000_000, "copies": "tables",
            "from_units": 0, "builds": true})
 }
@@ -103,7 +103,7 @@ fn done_but(left: &[&str]) -> Vec<String> {
 }
 
 /// Rows that were sent to each table.
-fn copied(scripted: &Scripted) -> BTreeMap<String, u64> {
+pub(super) fn copied(scripted: &Scripted) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for call in scripted.log().calls() {
         if let [Some(data)] = call.params.as_slice() {

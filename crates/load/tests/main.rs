@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
 mod again;
+mod shared;
 
 use std::{
     collections::BTreeMap,
