@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +23,7 @@ from pgdyno.drive.driver import Driven, drive
 from pgdyno.drive.fleet import look
 from pgdyno.drive.null import null_server
 from pgdyno.drive.remote_call import remote_call
+from pgdyno.drive.transports import local
 from pgdyno.model.connection import Connection
 from pgdyno.model.cycle import Spacing
 from pgdyno.model.errors import DriveError, HostLostError, PlanError
@@ -32,17 +31,16 @@ from pgdyno.model.fleet import Fleet, FleetResult
 from pgdyno.model.host_address import HostAddress
 from pgdyno.model.plan import Protocol
 from pgdyno.model.run import TrialRecord, TrialState
-from pgdyno.model.settings import Origin, OriginKind, Rung, Setting
+from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Workload
 from pgdyno.shell import Process, start
 from pgdyno.store.run_file import RunFile
-from pgdyno.target.cluster import Cluster
-from tests.cluster.conftest import cluster_apart
+from tests.cluster.networked import namespaces, server_on_the_network
 from tests.cluster.test_run import pgdyno
 from tests.data.workloads import tpcb, tpcc
+from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster
-ORIGIN = Origin(OriginKind.PLAN, "a test")
 ATTEMPTS = 8
 PROTOCOL = Protocol(1, 0.2, 1.0, 20.0, False, 0.02, 0.95, Rung.D0)
 
@@ -90,6 +88,26 @@ def test_the_load_is_the_same_from_any_number_of_processes() -> None:
             assert sum(host.requests for host in several.fleet.hosts) == 15 * 21
             assert not several.fleet.lost
             assert {line.name for line in several.audit} == {line.name for line in one.audit}
+
+
+@pytest.mark.long
+def test_a_hundred_hosts_ask_for_what_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many processes, of some terminals each: two CPUs need minutes to start them."""
+    patient = replace(local.TRANSPORT, hello_s=DEADLINE_S)
+    monkeypatch.setattr(head, "transports", lambda: {"local": patient})
+    load = replace(tpcc(5, seed=9), connections=100, terminals=1_000, requests_max=3)
+    long = replace(PROTOCOL, warmup_s=0.0, window_s=DEADLINE_S)
+    with null_server(load) as server:
+        one = drive(server.connection, load, long, None)
+        several = drive(server.connection, load, replace(long, fleet=processes(100)), None)
+
+    assert several.fleet is not None
+    assert not several.fleet.lost
+    assert [host.terminals for host in several.fleet.hosts] == [10] * 100
+    assert sum(host.requests for host in several.fleet.hosts) == 3 * 1_000
+    assert len({host.digest for host in several.fleet.hosts}) == 100
+    assert several.stream_digest == one.stream_digest
+    assert requests_of(several) == requests_of(one)
 
 
 @pytest.mark.wide
@@ -233,49 +251,6 @@ hosts = [{hosts}]
 name = "as-is"
 why = "The server as it is."
 """
-NETWORK = f"10.{os.getpid() // 250 % 250}.{os.getpid() % 250}"
-
-
-@pytest.fixture
-def namespaces() -> Iterator[dict[str, str]]:
-    """Two network namespaces on a bridge, by their names; each with an address of its own."""
-    bridge = f"pgd{os.getpid()}"
-    names = {f"{bridge}{letter}": f"{NETWORK}.{number}" for letter, number in (("a", 2), ("b", 3))}
-
-    def ip(words: str) -> None:
-        subprocess.run(["ip", *words.split()], check=True, capture_output=True)
-
-    with ExitStack() as stack:
-        ip(f"link add {bridge} type bridge")
-        stack.callback(ip, f"link del {bridge}")
-        ip(f"addr add {NETWORK}.1/24 dev {bridge}")
-        ip(f"link set {bridge} up")
-        for name, address in names.items():
-            ip(f"netns add {name}")
-            stack.callback(ip, f"netns del {name}")
-            ip(f"link add {name}v type veth peer name inside netns {name}")
-            ip(f"link set {name}v master {bridge} up")
-            ip(f"-n {name} addr add {address}/24 dev inside")
-            ip(f"-n {name} link set inside up")
-        yield names
-
-
-@contextmanager
-def server_on_the_network() -> Iterator[tuple[Cluster, str, str]]:
-    """Somebody's server on the bridge's address, how it is reached there, and with what password.
-
-    It logs who connects.
-    """
-    with cluster_apart("embedded-18", "tcp") as cluster:
-        cluster.stop(clean=True)
-        with (cluster.data / "pg_hba.conf").open("a") as rules:
-            rules.write(f"host all all {NETWORK}.0/24 scram-sha-256\n")
-        values = {"listen_addresses": f"127.0.0.1,{NETWORK}.1", "log_connections": "on"}
-        cluster.start([Setting(name, value, ORIGIN) for name, value in values.items()])
-        there = cluster.measured_connection()
-        assert there.password is not None
-        conninfo = f"host={NETWORK}.1 port={there.port} user={there.user} dbname=postgres"
-        yield cluster, conninfo, there.password
 
 
 def measured_together(folder: Path, plan: Path, conninfo: str) -> tuple[Path, list[TrialRecord]]:
@@ -297,11 +272,11 @@ def measured_together(folder: Path, plan: Path, conninfo: str) -> tuple[Path, li
 
 @pytest.mark.wide
 def test_hosts_with_addresses_of_their_own_drive_a_real_server(
-    namespaces: dict[str, str], folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = folder / "hosts.toml"
-    path.write_text(PLAN.format(hosts=", ".join(f'"netns:{name}"' for name in namespaces)))
-    with server_on_the_network() as (cluster, conninfo, password):
+    with namespaces() as names, server_on_the_network() as (cluster, conninfo, password):
+        path.write_text(PLAN.format(hosts=", ".join(f'"netns:{name}"' for name in names)))
         monkeypatch.setenv("PGPASSWORD", password)
         looked = json.loads(pgdyno("fleet", "check", path, "--conninfo", conninfo, "--json").stdout)
         out, trials = measured_together(folder, path, conninfo)
@@ -309,14 +284,14 @@ def test_hosts_with_addresses_of_their_own_drive_a_real_server(
 
     assert [host["connections"] for host in looked] == [3, 2]
     assert len({host["machine"]["network"] for host in looked}) == 2
-    for address in namespaces.values():
+    for address in names.values():
         assert f"connection received: host={address}" in log
     assert [trial.state for trial in trials] == [TrialState.FINISHED] * 2
     for trial in trials:
         assert trial.result is not None
         assert trial.result.fleet is not None
         hosts = trial.result.fleet.hosts
-        assert [host.name for host in hosts] == [f"netns:{name}" for name in namespaces]
+        assert [host.name for host in hosts] == [f"netns:{name}" for name in names]
         assert [host.terminals for host in hosts] == [4, 3]
         assert trial.result.fleet.overlap >= 0.999
         ended = sum(kind.window.succeeded for kind in trial.result.kinds)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from pgdyno.api.interrupts import interruptible
 from pgdyno.api.notebook_line import with_line
+from pgdyno.api.shared_loading import load_from_hosts, require_whole
 from pgdyno.api.table import Table
 from pgdyno.catalog.contract import default, require_accepted
 from pgdyno.loader import copy, room
@@ -21,7 +22,8 @@ from pgdyno.loader.csv_files import load_csv, read_folder
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import Description
 from pgdyno.model.errors import PlanError
-from pgdyno.model.loading import ExportReport, LoadEstimate, LoadReport
+from pgdyno.model.fleet import Fleet
+from pgdyno.model.loading import ExportReport, HostLoaded, LoadEstimate, LoadReport
 from pgdyno.model.progress import ExportProgress, LoadProgress
 from pgdyno.model.run import Condition
 from pgdyno.model.server_host import ServerHost
@@ -148,6 +150,7 @@ class Loaded:
 
     report: LoadReport
     checked: Checked | None  # None: not asked for
+    hosts: tuple[HostLoaded, ...] = ()  # that copied the rows; none: this one alone
 
 
 def connection_to(database: Database) -> Connection:
@@ -166,6 +169,7 @@ def estimate_load(
     *,
     connections: int | None = None,
     intent: Intent | None = None,
+    fleet: Fleet | None = None,
 ) -> Needs:
     """What a load would need of disk and time; nothing is changed.
 
@@ -174,12 +178,13 @@ def estimate_load(
         database: To be filled.
         connections: Of the load.
         intent: What would become of an earlier load of ours.
+        fleet: Hosts that would copy the rows; how long they take is not known.
 
     Raises:
         DriveError: The load would be refused, or the server failed.
     """
     connection = connection_to(database)
-    return _needs(connection, data.record(), connections, intent)[0]
+    return _needs(connection, data.record(), connections, intent, fleet)[0]
 
 
 def _needs(
@@ -187,12 +192,18 @@ def _needs(
     workload: WorkloadRecord,
     connections: int | None,
     intent: Intent | None,
+    fleet: Fleet | None,
 ) -> tuple[Needs, copy.How]:
     require_accepted("LoadSpec", "connections", connections, "connections")
+    if fleet is not None:
+        require_whole(fleet)
     host = server_host_of(connection)
     # The server is not ours: its memory is not shared out here, see `loader.copy.How`.
     how = copy.How(connections, intent=intent)
-    return Needs(copy.estimate(connection, workload, how), host), how
+    if fleet is None:
+        return Needs(copy.estimate(connection, workload, how), host), how
+    estimate = copy.estimate(connection, workload, replace(how, part="begin"))
+    return Needs(replace(estimate, seconds=None), host), how
 
 
 @with_line
@@ -202,6 +213,7 @@ def load(
     *,
     connections: int | None = None,
     intent: Intent | None = None,
+    fleet: Fleet | None = None,
     check: bool = True,
     on_estimate: Callable[[Needs], None] = lambda _: None,
     on_event: Callable[[LoadProgress], None] = lambda _: None,
@@ -211,25 +223,30 @@ def load(
     Args:
         data: What is loaded.
         database: An empty one, unless the intent says otherwise.
-        connections: How many stream and build at the same time; None: from the cores.
+        connections: How many stream and build at the same time, of all hosts; None: from the cores.
         intent: What becomes of an earlier load of ours: `drop_ours`, `resume`, `top_up`.
+        fleet: Hosts that copy the rows, each those of its own warehouses, into the tables that this
+            host creates, indexes and vacuums; None: this host copies them as well.
         check: Whether the consistency conditions are checked afterwards.
         on_estimate: Told what it will need, before anything is changed.
         on_event: Told five times a second how far it is.
 
     Raises:
         TargetError: The server has not enough room, or another pgdyno uses the database.
-        DriveError: There is a table already, the server failed, ...
+        DriveError: There is a table already, the server or a host failed, ...
         CheckError: A condition does not hold.
         Interrupted: Ctrl-C; what is left behind is named.
     """
     connection, workload = connection_to(database), data.record()
-    needs, how = _needs(connection, workload, connections, intent)
+    needs, how = _needs(connection, workload, connections, intent, fleet)
     on_estimate(needs)
     needs.require()
     with in_use(connection, alone=True):
-        report = copy.load(connection, workload, how, progress=on_event)
-        return Loaded(report, _sound(connection, describe(workload)) if check else None)
+        if fleet is None:
+            report, hosts = copy.load(connection, workload, how, progress=on_event), ()
+        else:
+            report, hosts = load_from_hosts(fleet, connection, workload, how, on_event)
+        return Loaded(report, _sound(connection, describe(workload)) if check else None, hosts)
 
 
 @with_line

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pgdyno.api.host_ceilings import measured_ceilings
+from pgdyno.api.host_names import require_named
 from pgdyno.api.kept_ceilings import ceilings_of
 from pgdyno.api.planning import Plan
 from pgdyno.drive.fleet import look
@@ -13,9 +14,7 @@ from pgdyno.model.calibration import Ceiling
 from pgdyno.model.errors import PlanError
 from pgdyno.model.fleet import Fleet
 from pgdyno.model.fleet_check import FleetLooked, HostLooked
-from pgdyno.model.host_address import BadAddress, host_address
 from pgdyno.model.plan import Workload
-from pgdyno.model.wording import plural
 from pgdyno.stats.ceiling import ceiling_per_s, ceiling_that_fits
 from pgdyno.stats.fleet import ceiling_remarks
 
@@ -53,14 +52,7 @@ def fleet(hosts: Plan | Fleet, *, calibrate: bool = False) -> FleetLooked:
             "there is no plan, and so no load to calibrate hosts for",
             "Name a plan with [fleet].",
         )
-    for name in hosts.hosts:
-        try:
-            host_address(name)
-        except BadAddress as error:
-            raise PlanError(f"host {name!r} {error}") from error
-        if hosts.hosts.count(name) > 1:
-            times = plural(hosts.hosts.count(name), "time")
-            raise PlanError(f"host {name!r} is named {times}")
+    require_named(hosts)
     return look(hosts)
 
 

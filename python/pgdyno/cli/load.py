@@ -25,9 +25,9 @@ from pgdyno.model.workload import Order, Partitions, Schema
 
 _OF_GENERATED_ROWS = (
     "scale", "seed", "connections", "schema", "partitions", "order",
-    "drop_ours", "resume", "top_up", "estimate",
+    "drop_ours", "resume", "top_up", "estimate", "hosts", "hosts_python", "ssh_config",
 )  # fmt: skip
-_DATA, _LOAD = defaults(api.Data), defaults(api.load)
+_DATA, _LOAD, _FLEET = defaults(api.Data), defaults(api.load), defaults(api.Fleet)
 
 
 Loadable = Literal["tpcc", "tpcb"]
@@ -45,6 +45,19 @@ ConnectionsOption = Annotated[
         help="Connections that load at the same time. Default: by the cores.",
     ),
 ]  # fmt: skip
+HostsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST,…",
+        help="Hosts that copy the rows, each those of its own warehouses: local:a, ssh://b, …",
+    ),
+]
+PythonOption = Annotated[
+    str, typer.Option(help="The Python that has pgdyno on hosts that are reached by SSH.")
+]
+SshOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="For `ssh`, instead of your own ~/.ssh/config.")
+]
 DropOption = Annotated[
     bool,
     typer.Option("--drop-ours", help="Drop first what an earlier load of pgdyno recorded as made."),
@@ -60,6 +73,9 @@ def load(
         "seed"
     ],
     connections: ConnectionsOption = None,
+    hosts: HostsOption = None,
+    hosts_python: PythonOption = _FLEET["python"],
+    ssh_config: SshOption = None,
     schema: Annotated[Schema, typer.Option(help="Names and types of tpcc's tables.")] = _DATA[
         "schema"
     ],
@@ -111,13 +127,16 @@ def load(
     )  # fmt: skip
     _refuse_strangers(data)
     intent = _intent(drop_ours, resume, top_up)
+    fleet = _fleet(ctx, hosts, hosts_python, ssh_config)
     connection = database(conninfo)
     if estimate:
-        _estimate(api.estimate_load(data, connection, connections=connections, intent=intent),
-                  as_json=as_json)  # fmt: skip
+        needs = api.estimate_load(
+            data, connection, connections=connections, intent=intent, fleet=fleet
+        )
+        _estimate(needs, as_json=as_json)
         return
     loaded = _shown(lambda show: api.load(
-        data, connection, connections=connections, intent=intent, check=check_after,
+        data, connection, connections=connections, intent=intent, fleet=fleet, check=check_after,
         on_estimate=lambda needs: stderr.print(str(needs)), on_event=show,
     ))  # fmt: skip
     _print(loaded, as_json=as_json)
@@ -141,6 +160,19 @@ def _refuse_strangers(data: api.Data) -> None:
         data.record()
     except PlanError as error:
         raise PlanError(f"--{error.fact}", error.hint) from error
+
+
+def _fleet(
+    ctx: typer.Context, hosts: str | None, python: str, ssh_config: Path | None
+) -> api.Fleet | None:
+    """The hosts that copy the rows; None: this one."""
+    if hosts is None:
+        for option in typed(ctx, ("hosts_python", "ssh_config")):
+            raise PlanError(f"--{option.replace('_', '-')} is given without --hosts",
+                            hint="It says how hosts are reached.")  # fmt: skip
+        return None
+    names = tuple(name.strip() for name in hosts.split(","))
+    return api.Fleet(names, python, None if ssh_config is None else str(ssh_config.absolute()))
 
 
 def _estimate(needs: api.Needs, *, as_json: bool) -> None:
@@ -197,13 +229,20 @@ def _print(loaded: api.Loaded, *, as_json: bool) -> None:
     report, checked = loaded.report, loaded.checked
     if as_json:
         count = {} if checked is None else {"conditions": len(checked.conditions)}
-        stdout.print_json(json.dumps(asdict(report) | count))
+        hosts = {one.name: asdict(one.report) for one in loaded.hosts}
+        stdout.print_json(json.dumps(asdict(report) | count | ({"hosts": hosts} if hosts else {})))
         return
     stdout.print("Parts of the load, which overlap:")
     for phase in report.phases:
         stdout.print(f"  {phase.name:<12} {phase.seconds:7.2f} s")
     for choice in report.choices:
         stdout.print(f"{choice.name}: {choice.value} ({choice.why})", highlight=False)
+    for host in loaded.hosts:
+        stdout.print(
+            f"{host.name}: {plural(host.report.rows, 'row', thousands=True)},"
+            f" {bytes_text(host.report.bytes)} in {host.copy_s:.2f} s",
+            highlight=False, markup=False,
+        )  # fmt: skip
     if before := report.steps_done_before:
         stdout.print(f"{plural(before, 'step was', 'steps were')} done before")
     size = report.disk_bytes

@@ -217,7 +217,7 @@ class Head:
             phase = _together(self.links).phase
             if pace is not None and stopped_s is None:
                 self._follow(pace, phase)
-            self._hear(_PACE_S)
+            self.hear(_PACE_S)
             now_s = time.monotonic()
             lost = [link for link in self.links if link.lost is not None]
             if lost:
@@ -259,7 +259,7 @@ class Head:
             asked_ns = time.monotonic_ns()
             link.say({"clock": number})
             while link.answer is None or link.answer["clock"] != number:
-                self._hear(_PACE_S)
+                self.hear(_PACE_S)
                 if link.lost is None and time.monotonic_ns() - asked_ns > LOST_AFTER_S * 1e9:
                     link.lost = f"it did not tell its clock for {LOST_AFTER_S:g} s"
                 if link.lost is not None:
@@ -273,7 +273,7 @@ class Head:
         """Hear the hosts until something is there; one that is lost meanwhile is an error."""
         begun_s = time.monotonic()
         while not there():
-            self._hear(_PACE_S, silence=patience_s is None)
+            self.hear(_PACE_S, silence=patience_s is None)
             late = patience_s is not None and time.monotonic() - begun_s > patience_s
             for link in self.links:
                 if link.lost is None and late and link.machine is None:
@@ -290,7 +290,7 @@ class Head:
             if link.lost is not None:
                 raise HostLostError(f"host {link.name} could not {what}: {link.lost}", _way(link))
 
-    def _hear(self, patience_s: float, *, silence: bool = True) -> None:
+    def hear(self, patience_s: float, *, silence: bool = True) -> None:
         """Take in what hosts said, until nothing waits or one never stops; wait for the first."""
         until_s = time.monotonic() + patience_s
         try:

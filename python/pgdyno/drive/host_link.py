@@ -18,7 +18,7 @@ from pgdyno.drive.transport import WORKER, Transport
 from pgdyno.model.errors import DriveError, PgdynoError
 from pgdyno.model.fleet import LOST_AFTER_S, Fleet, Machine, Offset, Surroundings
 from pgdyno.model.host_address import host_address
-from pgdyno.model.progress import DriveProgress
+from pgdyno.model.progress import DriveProgress, LoadProgress
 from pgdyno.model.record_json import JsonObject, from_plain, json_object
 from pgdyno.model.version import VERSION
 from pgdyno.model.wording import plural
@@ -74,6 +74,7 @@ class HostLink:
     heard_s: float = field(default_factory=time.monotonic)
     machine: Machine | None = None
     progress: DriveProgress | None = None
+    loading: LoadProgress | None = None
     answer: Mapping[str, int] | None = None  # to the last question for its clock, and its time
     result: str | None = None
     around: Surroundings | None = None
@@ -140,6 +141,8 @@ class HostLink:
             self.result = json.dumps(message["result"])
         elif "error" in message:
             return from_plain(Failed, message["error"])
+        elif "loading" in message:
+            self.loading = from_plain(LoadProgress, message["loading"])
         elif "phase" in message:
             progress = from_plain(DriveProgress, message)
             if progress.phase not in PHASES:

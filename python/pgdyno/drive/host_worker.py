@@ -1,18 +1,19 @@
-"""The driver process on one of several hosts: it drives its part, and keeps time with the head.
+"""The process on one of several hosts: it drives its part and keeps time with the head, or loads.
 
 Run as `python -m pgdyno.drive.host_worker`, by whatever reaches the host. Standard output: lines of
-JSON. First `{"hello": ...}` with what the host is; then, twice a second, the progress, or
-`{"waiting": true}` while there is none; at the end `{"result": ..., "around": ...}`, with what the
-host itself did (`drive.surroundings`), or `{"error": ...}` as `drive.worker` has it. Standard
-input, a line each:
+JSON. First `{"hello": ...}` with what the host is; then, twice a second, the progress (of a load of
+tables as `{"loading": ...}`), or `{"waiting": true}` while there is none; at the end
+`{"result": ..., "around": ...}`, with what the host itself did while it drove
+(`drive.surroundings`), or `{"error": ...}` as `drive.worker` has it. Standard input, a line each:
 
 | line | what it does |
 |---|---|
 | `{"clock": n}` | is answered at once: `{"clock": n, "received_ns": ..., "sent_ns": ...}` |
 | `{"spec": {...}}` | connects; with the passwords, which so stand on no command line |
+| `{"load": {...}}` | copies its part of the rows, likewise; another may follow its result |
 | `{"begin": [steady, unix]}` | the warm-up begins then, by this host's steady clock |
 | `{"open": steady}` | the window begins then |
-| `{"stop": steady}` | the window ends then; `{"stop": null}`: now |
+| `{"stop": steady}` | the window ends then; `{"stop": null}`: now, and a load of tables as well |
 | anything else | is a sign of life |
 | its end, or none for 4 s | the head is gone: the window ends now, a second later the process |
 
@@ -46,6 +47,8 @@ LEFT_S = 1.0
 """So long a drain may last once the head is gone."""
 SILENT_S = 4.0
 """A head says something twice a second; one that was silent for so long is gone."""
+_TASKS = {"spec", "load"}
+_LOAD_POLL_S = 0.1
 
 
 def machine() -> Machine:
@@ -75,8 +78,8 @@ class _Host:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._asked = threading.Condition(threading.RLock())
-        self._spec: str | None = None
-        self.run: core.Drive | None = None
+        self._task: tuple[str, str] | None = None
+        self.run: core.Drive | core.Load | None = None
         self.left_s: float | None = None  # when the head was found gone
         self._heard_s = time.monotonic()
 
@@ -102,9 +105,9 @@ class _Host:
         self._leave()
 
     def _do(self, message: dict[str, Any]) -> None:
-        if "spec" in message:
+        if (kind := next(iter(message.keys() & _TASKS), None)) is not None:
             with self._asked:
-                self._spec = json.dumps(message["spec"])
+                self._task = kind, json.dumps(message[kind])
                 self._asked.notify()
         elif self.run is not None:
             with suppress(core.CoreError):  # its result was taken
@@ -123,18 +126,29 @@ class _Host:
         with self._asked:
             self._asked.notify()
 
-    def spec(self) -> str | None:
-        """Wait for the spec; None: the head has gone before it told one."""
+    def task(self) -> tuple[str, str] | None:
+        """Wait for what to do and its spec; None: the head has gone before it told any."""
         with self._asked:
-            while self._spec is None and self.left_s is None:
+            while self._task is None and self.left_s is None:
                 self._asked.wait(PROGRESS_S)
                 self.notice_silence()
                 self.say('{"waiting": true}')
-        return self._spec
+            task, self._task = self._task, None
+        return task
+
+    def leave_late(self) -> None:
+        """End the process when its work has not ended a while after the head was gone."""
+        self.notice_silence()
+        if self.left_s is not None and time.monotonic() - self.left_s > LEFT_S:
+            # Its sockets close with it, and so the server's sessions end.
+            os._exit(1)
 
 
-def _tell(run: core.Drive, message: dict[str, Any]) -> None:
-    if "begin" in message:
+def _tell(run: core.Drive | core.Load, message: dict[str, Any]) -> None:
+    if isinstance(run, core.Load):
+        if "stop" in message:
+            run.stop()
+    elif "begin" in message:
         run.begin(*message["begin"])
     elif "open" in message:
         run.open(message["open"])
@@ -143,7 +157,7 @@ def _tell(run: core.Drive, message: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    """Drive a part of a load once.
+    """Drive a part of a load once, or load parts until the head is gone.
 
     Returns:
         The exit code: 0 with a result, or without anything asked for; 1 with an error.
@@ -153,9 +167,11 @@ def main() -> int:
     try:
         host.say(json.dumps({"hello": asdict(machine())}))
         threading.Thread(target=host.listen, name="pgdyno head", daemon=True).start()
-        if (spec := host.spec()) is None:
+        while (task := host.task()) is not None and task[0] == "load":
+            host.say(f'{{"result": {_load(host, task[1])}}}')
+        if task is None:
             return 0
-        result, around = _drive(host, spec)
+        result, around = _drive(host, task[1])
         host.say(f'{{"result": {result}, "around": {json.dumps(around)}}}')
         while host.left_s is None:  # the clocks are compared once more
             if signal.sigtimedwait(STOP_SIGNALS, PROGRESS_S / 10) is not None:
@@ -199,14 +215,30 @@ def _drive(host: _Host, spec: str) -> tuple[str, dict[str, Any] | None]:
         window.hear(progress["phase"])
         if progress["phase"] == "done":
             return run.result(), window.around()
-        host.notice_silence()
-        if host.left_s is not None and time.monotonic() - host.left_s > LEFT_S:
-            # Its sockets close with it, and so the server's sessions end.
-            os._exit(1)
+        host.leave_late()
         if host.left_s is None and time.monotonic() - told_s >= PROGRESS_S:
             host.say(text)
             told_s = time.monotonic()
         if signal.sigtimedwait(STOP_SIGNALS, min(PROGRESS_S / 2, pause_s(progress))) is not None:
+            run.stop()
+
+
+def _load(host: _Host, spec: str) -> str:
+    run = core.Load(spec)
+    run.start()
+    host.run = run
+    if host.left_s is not None:
+        run.stop()
+    told_s = 0.0
+    while True:
+        text = run.poll()
+        if json.loads(text)["phase"] == "done":
+            return run.result()
+        host.leave_late()
+        if host.left_s is None and time.monotonic() - told_s >= PROGRESS_S:
+            host.say(f'{{"loading": {text}}}')
+            told_s = time.monotonic()
+        if signal.sigtimedwait(STOP_SIGNALS, _LOAD_POLL_S) is not None:
             run.stop()
 
 

@@ -14,6 +14,8 @@ from pgdyno.workload.spec import workload_spec
 
 Intent = Literal["drop_ours", "resume", "top_up"]
 """What becomes of an earlier load of ours."""
+Part = Literal["reach", "begin"]
+"""Of a load that several hosts do together: is the server there, and what comes before the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,7 @@ class How:
     server_memory_bytes: int | None = None  # of a server of ours; None: it gives what it has set
     copies: Literal["tables", "batches"] | None = None  # how rows are cut; None: chosen
     intent: Intent | None = None  # None: the database is empty
+    part: Part | None = None  # None: all of it
 
 
 def load_spec(
@@ -44,6 +47,7 @@ def load_spec(
         "connections": how.connections,
         "server_memory_bytes": how.server_memory_bytes,
         "copies": how.copies,
+        "part": how.part,
     }
     return {
         "version": 1,

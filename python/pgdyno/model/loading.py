@@ -50,9 +50,22 @@ class LoadReport:
     loaded_at_unix_s: int | None = None  # the time that loaded rows carry
     steps_done_before: int = 0  # by a load that was interrupted
     units_before: int = 0  # warehouses or branches that were there and stayed
-    disk_bytes: int | None = None  # tables with their indexes, as the server says
+    disk_bytes: int | None = None  # tables with their indexes, as the server says; 0 of a part
     client_cpu_seconds: float | None = None
     choices: tuple[Choice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HostLoaded:
+    """What one of several hosts copied."""
+
+    name: str
+    report: LoadReport  # of its part
+
+    @property
+    def copy_s(self) -> float:
+        """From its first step to the end of its last, in seconds; 0: it had none."""
+        return next((one.seconds for one in self.report.phases if one.name == "copy"), 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ class LoadProgress:
     share: float  # of the work that is done, 0 to 1
     seconds_left: float | None = None  # estimated; None until some work is done
     steps: tuple[str, ...] = ()  # what the connections do at this moment
+    work: int = 0  # all of it, that the share is of, in the time of copying a byte
 
 
 @dataclass(frozen=True, slots=True)

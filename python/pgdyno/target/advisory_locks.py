@@ -20,6 +20,8 @@ RUN = (_OURS, 1_869_379_954)
 """Who has it in database `pgdyno_owner` owns the server."""
 USE = (_OURS, 1_970_496_868)
 """Who has it in a database measures or fills that one."""
+LOAD = (_OURS, 1_869_374_820)
+"""Shared by the sessions of a load that copy rows, which the core opens (`crates/load`)."""
 PATIENCE_S = 5.0  # with a session whose client was killed and that is still at work
 _PAUSE_S = 0.02
 

@@ -71,6 +71,20 @@ def _one_in_use(connection: Connection, alone: bool) -> Iterator[None]:
                 session.execute("SELECT pg_advisory_unlock_all()")
 
 
+def end_load(connection: Connection) -> None:
+    """End what is left of a load whose hosts were lost: a host that is cut off keeps its sessions.
+
+    Only for who has the database alone. What those had not committed is rolled back.
+    """
+    with suppress(psycopg.Error), own_session(connection) as session:
+        session.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+            " AND mode = 'ShareLock' AND (classid, objid) = (%s, %s) AND pid <> pg_backend_pid()"
+            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+            advisory_locks.LOAD,
+        )
+
+
 def _require_unused(session: psycopg.Connection[Any], connection: Connection, alone: bool) -> None:
     mode = "" if alone else " AND mode = 'ExclusiveLock'"
     query = (

@@ -283,7 +283,7 @@ def test_a_host_that_never_stops_talking_waits_until_it_is_heard(
     until(lambda: process.stdout.said >= full, "lines are read")
     time.sleep(0.1)
     assert process.stdout.said == full, "it is not read on"
-    hears._hear(0.05)
+    hears.hear(0.05)
     until(lambda: process.stdout.said > full, "it is read on when it is heard")
     monkeypatch.setattr(Talkative, "readline", lambda *_: "")
     hears.links[0].end()

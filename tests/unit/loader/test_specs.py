@@ -26,6 +26,7 @@ INTENTS: tuple[Intent | None, ...] = (None, "drop_ours", "resume", "top_up")
 HOWS = [
     *(How(intent=intent) for intent in INTENTS),
     How(connections=4, server_memory_bytes=1 << 30, copies="batches"), How(copies="tables"),
+    How(part="reach"), How(intent="top_up", part="begin"),
 ]  # fmt: skip
 AT_UNIX_S = 1_700_000_000
 
@@ -45,6 +46,15 @@ def test_a_load_is_of_the_cores_shape(workload: str, how: How) -> None:
 
     hold_against("LoadSpec", spec)
     assert (how.intent is None) or spec[how.intent] is True
+
+
+def test_a_hosts_part_of_a_load_is_of_the_cores_shape() -> None:
+    spec = load_spec(CONNECTION, tpcc(2), How(), AT_UNIX_S)
+
+    hold_against("LoadSpec", spec | {"part": {"copy": {"host": 2, "hosts": 3}}})
+    for part in ("whole", {"copy": {"host": 0, "hosts": 0}}, {"copy": {"host": 1001, "hosts": 1}}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(spec | {"part": part}, schema("LoadSpec"))
 
 
 @pytest.mark.parametrize("threads", [None, 1, 64])

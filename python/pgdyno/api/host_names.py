@@ -1,0 +1,29 @@
+"""Hosts of a load as they are named without a plan."""
+
+from __future__ import annotations
+
+from pgdyno.catalog.contract import greatest
+from pgdyno.model.errors import PlanError
+from pgdyno.model.fleet import Fleet
+from pgdyno.model.host_address import BadAddress, host_address
+from pgdyno.model.wording import plural
+
+_MOST = greatest("DriveSpec", "share.hosts")
+
+
+def require_named(fleet: Fleet) -> None:
+    """Refuse hosts that are not named as they can be.
+
+    Raises:
+        PlanError: Naming the first.
+    """
+    if not 1 <= len(fleet.hosts) <= _MOST:
+        raise PlanError(f"{plural(len(fleet.hosts), 'host')} named, allowed are 1 to {_MOST}")
+    for name in fleet.hosts:
+        try:
+            host_address(name)
+        except BadAddress as error:
+            raise PlanError(f"host {name!r} {error}") from error
+        if fleet.hosts.count(name) > 1:
+            times = plural(fleet.hosts.count(name), "time")
+            raise PlanError(f"host {name!r} is named {times}")
