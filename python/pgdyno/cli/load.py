@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,6 +17,7 @@ from pgdyno.cli.console import stderr, stdout
 from pgdyno.cli.database_option import ConninfoOption, database
 from pgdyno.cli.typed import typed
 from pgdyno.model.errors import PlanError
+from pgdyno.model.loading import HostLoaded
 from pgdyno.model.numbers import finite
 from pgdyno.model.progress import LoadProgress
 from pgdyno.model.units import bytes_text, seconds_text
@@ -48,8 +49,8 @@ ConnectionsOption = Annotated[
 HostsOption = Annotated[
     str | None,
     typer.Option(
-        metavar="HOST,…",
-        help="Hosts that copy the rows, each those of its own warehouses: local:a, ssh://b, …",
+        metavar="HOSTS",
+        help="Hosts that copy the rows, each its own warehouses, e.g. local:a,ssh://b.",
     ),
 ]
 PythonOption = Annotated[
@@ -237,12 +238,7 @@ def _print(loaded: api.Loaded, *, as_json: bool) -> None:
         stdout.print(f"  {phase.name:<12} {phase.seconds:7.2f} s")
     for choice in report.choices:
         stdout.print(f"{choice.name}: {choice.value} ({choice.why})", highlight=False)
-    for host in loaded.hosts:
-        stdout.print(
-            f"{host.name}: {plural(host.report.rows, 'row', thousands=True)},"
-            f" {bytes_text(host.report.bytes)} in {host.copy_s:.2f} s",
-            highlight=False, markup=False,
-        )  # fmt: skip
+    _print_hosts(loaded.hosts)
     if before := report.steps_done_before:
         stdout.print(f"{plural(before, 'step was', 'steps were')} done before")
     size = report.disk_bytes
@@ -254,6 +250,15 @@ def _print(loaded: api.Loaded, *, as_json: bool) -> None:
     )
     if checked is not None:
         stdout.print(f"{plural(len(checked.conditions), 'consistency condition')} hold")
+
+
+def _print_hosts(hosts: Sequence[HostLoaded]) -> None:
+    for host in hosts:
+        stdout.print(
+            f"{host.name}: {plural(host.report.rows, 'row', thousands=True)},"
+            f" {bytes_text(host.report.bytes)} in {host.copy_s:.2f} s",
+            highlight=False, markup=False,
+        )  # fmt: skip
 
 
 def _bar() -> Progress:

@@ -188,6 +188,7 @@ DIGESTS = {
     9: "8ee9ca2733b208d3",
     10: "e5f058874892827f",
     11: "a6a095b2bbd510df",
+    12: "2c3ea267e9ebb263",
 }
 """Of the shapes of each version of the contract, without what they say for people.
 
@@ -196,7 +197,8 @@ version 5 WAL, version 6 exchanges that are slower on purpose, version 7 recorde
 the ledger of a load, version 8 witnesses of mixes and scripts, and faults of a part of a disk,
 version 9 what redo of a crashed cluster needs, and pages for it, and hosts that drive a part of a
 load, version 10 records of disks that a library writes, and blocks that WAL names, version 11
-servers that have a part of a load, and a replica that answers reads.
+servers that have a part of a load, and a replica that answers reads, version 12 a load that hosts
+share.
 """
 
 
