@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from pgdyno.api.shared_loading import load_from_hosts
@@ -25,6 +27,7 @@ from pgdyno.model.progress import LoadProgress
 from pgdyno.shell import Process
 from pgdyno.target.cluster import Cluster
 from pgdyno.workload.describe import describe
+from tests import children
 from tests.cluster.conftest import cluster_apart
 from tests.cluster.loading import (
     LOADED_AT,
@@ -39,6 +42,7 @@ from tests.cluster.loading import (
 from tests.cluster.networked import namespaces, server_on_the_network
 from tests.cluster.test_run import pgdyno
 from tests.data.workloads import changed, tpcb, tpcc
+from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
 SPEC = tpcc(2, foreign_keys=True)
@@ -199,8 +203,38 @@ def test_a_load_that_loses_a_host_ends_by_its_name_and_goes_on(
         load(alone, tpcb(1))
         assert run(connection, relations) == run(alone, relations)
         return
-    report, _ = load_from_hosts(hosts(2), connection, SPEC, RESUME)
-    assert report.steps_done_before > 0
+    load_from_hosts(hosts(2), connection, SPEC, RESUME)
+    require_the_same(whole, connection)
+
+
+@pytest.mark.wide
+def test_a_head_that_is_killed_leaves_no_host_at_work(whole: Whole) -> None:
+    connection = whole.new("headless")
+    words = (
+        "load",
+        "tpcc",
+        "-d",
+        psycopg.conninfo.make_conninfo(**connection.arguments()),
+        "-w",
+        "2",
+        "--hosts",
+        "local:a,local:b",
+    )
+    head = children.started([sys.executable, "-m", "pgdyno", *words], text=True)
+    ledger = "SELECT count(*) FROM pgdyno_load_progress WHERE step ~ '^copy'"
+
+    def has_copied() -> bool:
+        try:
+            return run(connection, ledger) > [(0,)] or head.poll() is not None
+        except psycopg.errors.UndefinedTable:
+            return False
+
+    until(has_copied, "copy")
+    assert head.poll() is None
+    head.kill()
+    head.communicate()
+    left_alone(connection)
+    load_from_hosts(hosts(2), connection, SPEC, How(intent="drop_ours"), loaded_at_unix_s=LOADED_AT)
     require_the_same(whole, connection)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from pgdyno.drive.fleet import Head, require_alike, require_reachable
 from pgdyno.drive.host_link import SAME_WHEEL, HostLink
@@ -121,7 +122,11 @@ class LoadingHosts:
             if time.monotonic() - told_s >= _TOLD_S:
                 progress(together([link.loading or _NOTHING for link in links]))
                 told_s = time.monotonic()
-        return tuple(_loaded(link) for link in links)
+        done = tuple(_loaded(link) for link in links)
+        progress(
+            together([_whole(link, one.report) for link, one in zip(links, done, strict=True)])
+        )
+        return done
 
 
 def _loaded(link: HostLink) -> HostLoaded:
@@ -131,6 +136,12 @@ def _loaded(link: HostLink) -> HostLoaded:
         raise DriveError(f"what {link.name} says of its load is not understood", SAME_WHEEL) from (
             error
         )
+
+
+def _whole(link: HostLink, report: LoadReport) -> LoadProgress:
+    """How far a host is in the end, of which it tells no progress."""
+    last = link.loading or _NOTHING
+    return replace(last, rows=report.rows, rows_total=report.rows, bytes=report.bytes, share=1.0)
 
 
 def together(told: Sequence[LoadProgress]) -> LoadProgress:

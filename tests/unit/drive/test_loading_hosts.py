@@ -81,7 +81,7 @@ def test_each_host_is_told_the_whole_and_its_part(monkeypatch: pytest.MonkeyPatc
     assert all("connections" not in host.told[2] for host in hosts)
     assert [one.name for one in copied] == ["local:0", "local:1", "local:2"]
     assert [one.copy_s for one in alone] == [1.5] * 3
-    assert told
+    assert (told[-1].rows, told[-1].share) == (30, 1.0)
     assert all(host.is_closed for host in hosts)
 
 
