@@ -121,7 +121,8 @@ pub(super) async fn reopen(
         }
     }
     sql.extend(ledger::creation(begun)?);
-    sql.push(made::relations(&[ledger::TABLE.to_owned()]));
+    // With its key: else that would be something that others added, and nothing could go on.
+    sql.extend([made::relations(&[ledger::TABLE.to_owned()]), made::hanging()]);
     let done = session.simple(&transaction(sql)).await;
     done.map(drop_rows).map_err(|e| RunError::target(&"open the load again", &e))
 }
