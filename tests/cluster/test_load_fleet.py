@@ -83,7 +83,9 @@ def require_the_same(whole: Whole, connection: Connection) -> None:
     of_load = "SELECT key, value FROM pgdyno_load ORDER BY key"
     assert run(connection, of_load) == run(whole.connection, of_load)
     made = (
-        "SELECT kind, count(*) FROM pgdyno_load_made GROUP BY 1 ORDER BY 1",
+        # Of a load that was added to, also what was dropped for that stands there.
+        "SELECT kind, count(*) FROM pgdyno_load_made WHERE id IN"
+        " (SELECT oid FROM pg_class UNION ALL SELECT oid FROM pg_constraint) GROUP BY 1 ORDER BY 1",
         "SELECT to_regclass('pgdyno_load_progress') IS NULL",
         "SELECT count(*) FROM pg_class WHERE reloptions::text ~ 'autovacuum'",
     )
