@@ -242,8 +242,9 @@ def load(
     on_estimate(needs)
     needs.require()
     with in_use(connection, alone=True):
+        hosts: tuple[HostLoaded, ...] = ()
         if fleet is None:
-            report, hosts = copy.load(connection, workload, how, progress=on_event), ()
+            report = copy.load(connection, workload, how, progress=on_event)
         else:
             report, hosts = load_from_hosts(fleet, connection, workload, how, on_event)
         return Loaded(report, _sound(connection, describe(workload)) if check else None, hosts)

@@ -11,6 +11,7 @@ import pytest
 from pgdyno.api import Data, Fleet, shared_loading
 from pgdyno.api.databases import estimate_load
 from pgdyno.api.shared_loading import load_from_hosts, require_whole
+from pgdyno.loader import copy
 from pgdyno.loader.copy import How
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError, HostLostError, Interrupted, PlanError
@@ -105,7 +106,7 @@ def loaded(
 
     ended: list[Connection] = []
     monkeypatch.setattr(shared_loading, "LoadingHosts", Hosts(fails))
-    monkeypatch.setattr(shared_loading.copy, "load", load)
+    monkeypatch.setattr(copy, "load", load)
     monkeypatch.setattr(shared_loading, "end_load", ended.append)
     try:
         return load_from_hosts(

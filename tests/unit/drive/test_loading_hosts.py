@@ -62,7 +62,7 @@ class Host:
 
 def loading(monkeypatch: pytest.MonkeyPatch, *hosts: Host) -> LoadingHosts:
     names = tuple(f"local:{number}" for number in range(len(hosts)))
-    ways = {"local": Transport("local", lambda at, *_: hosts[int(at.place)])}  # type: ignore[arg-type,return-value]
+    ways = {"local": Transport("local", lambda at, *_: hosts[int(at.place)])}  # type: ignore[arg-type]
     monkeypatch.setattr(loading_hosts, "transports", lambda: ways)
     return LoadingHosts(Fleet(names), SERVER)
 
