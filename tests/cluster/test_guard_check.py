@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from pgdyno import GuardLimits
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.guard import Finding
 from pgdyno.model.settings import Origin, OriginKind, Setting
-from pgdyno.shell import postgres_user
+from pgdyno.shell import postgres_user, run
 from pgdyno.target.cluster import SUPERUSER, Cluster
 from tests.cluster.conftest import cluster_apart
 from tests.cluster.guarded import (
@@ -263,6 +264,34 @@ def test_files_that_cannot_serve_are_named(guarded: Guarded, tmp_path: Path) -> 
     finally:
         configuration.unlink()
         moved.rename(configuration)
+
+
+@pytest.mark.wide
+def test_a_second_configuration_in_the_data_is_named(guarded: Guarded) -> None:
+    """As initdb leaves one where the server is then started with a config_file elsewhere."""
+    until_allowed(guarded)
+    data, user, pg_ctl = guarded.data, postgres_user(), guarded.binaries.program("pg_ctl")
+    elsewhere = data.parent / "etc"
+    elsewhere.mkdir()
+    conf = elsewhere / "postgresql.conf"
+    conf.write_text(
+        f"include '{data}/postgresql.conf'\ndata_directory = '{data}'\n"
+        f"hba_file = '{data}/pg_hba.conf'\nident_file = '{data}/pg_ident.conf'\n"
+    )
+    for one in (elsewhere, conf):
+        shutil.chown(one, user.uid, user.gid)
+    guarded.primary.stop(clean=True)
+    try:
+        words = ["-D", data, "-o", f"-c config_file={conf}", "-w", "-l", elsewhere / "log", "start"]
+        run([pg_ctl, *words], user=user)
+        finding = until_refused(guarded, "one-configuration")
+        assert finding.found == f"{data}/postgresql.conf does not include it"
+        assert f"Remove {data}/postgresql.conf, or let it be the line include" in finding.change
+        assert not finding.may_be_accepted
+    finally:
+        guarded.pg_ctl("stop")
+        guarded.primary.start([])
+    until_allowed(guarded)
 
 
 @pytest.mark.wide

@@ -101,7 +101,7 @@ WAYS: dict[str, Callable[[Shut], Done]] = {
     ),
     "Patroni's crash recovery": lambda one: one.program(
         "postgres", "--single", "-D", str(one.data), "-c", "archive_command=false", "-c",
-        "archive_mode=on", "template1",
+        "archive_mode=on", "-c", f"config-file={one.data}/postgresql.conf", "template1",
     ),
     "pg_rewind, which starts it so": lambda one: one.program(
         "postgres", "--single", "-F", "-D", str(one.data), "template1"
@@ -184,7 +184,7 @@ def test_what_patroni_writes_anew_keeps_the_line(shut: Shut, name: str) -> None:
 def test_a_second_configuration_in_the_data_is_named_which_another_start_would_read(
     shut: Shut,
 ) -> None:
-    """Patroni with a `config_dir` recovers a cluster by `postgres --single -D`, without it."""
+    """As initdb leaves one; whoever starts it by its data alone, as pg_rewind does, reads that."""
     user, usual = postgres_user(), shut.data / "postgresql.conf"
     text = usual.read_text()
     for folder in reachable_folder("config-dir"):
@@ -198,17 +198,17 @@ def test_a_second_configuration_in_the_data_is_named_which_another_start_would_r
             configuration = configuration_of(theirs)
             write_line(shut.directory, configuration, shut.include)
             assert stray_configuration(shut.directory, configuration) == str(usual)
-            done = WAYS["Patroni's crash recovery"](shut)
+            done = WAYS["pg_rewind, which starts it so"](shut)
             assert done.code == 0, "what is named is a way around it"
 
             usual.write_text(f"include '{theirs}'\n")
             assert stray_configuration(shut.directory, configuration) == ""
-            done = WAYS["Patroni's crash recovery"](shut)
+            done = WAYS["pg_rewind, which starts it so"](shut)
             assert done.code != 0
             assert INCLUDE in done.stderr
             usual.unlink()
             assert stray_configuration(shut.directory, configuration) == ""
-            done = WAYS["Patroni's crash recovery"](shut)
+            done = WAYS["pg_rewind, which starts it so"](shut)
             assert done.code != 0, "there is nothing to read"
         finally:
             usual.write_text(text)

@@ -185,8 +185,8 @@ def configuration_in(directory: DataDirectory) -> Path:
 def stray_configuration(directory: DataDirectory, configuration: Path) -> str:
     """What a server reads that is started on the data alone, and has no line; empty: nothing.
 
-    Whoever names no config_file starts it so: `postgres --single -D`, as Patroni does to recover a
-    cluster, also one whose configuration it keeps elsewhere.
+    Whoever names no config_file starts it so, though the server was started with another one: a
+    person by `pg_ctl -D`, or pg_rewind, by `postgres --single -D`.
 
     Args:
         directory: The data directory.
