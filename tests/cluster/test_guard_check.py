@@ -282,8 +282,8 @@ def test_a_second_configuration_in_the_data_is_named(guarded: Guarded) -> None:
         shutil.chown(one, user.uid, user.gid)
     guarded.primary.stop(clean=True)
     try:
-        words = ["-D", data, "-o", f"-c config_file={conf}", "-w", "-l", elsewhere / "log", "start"]
-        run([pg_ctl, *words], user=user)
+        run([pg_ctl, "-D", data, "-o", f"-c config_file={conf}", "-w", "-l", elsewhere / "log",
+             "start"], user=user)  # fmt: skip
         finding = until_refused(guarded, "one-configuration")
         assert finding.found == f"{data}/postgresql.conf does not include it"
         assert f"Remove {data}/postgresql.conf, or let it be the line include" in finding.change
