@@ -32,8 +32,7 @@ use drive::error::RunError;
 pub use estimate::{LoadEstimate, estimate};
 pub use progress::{LoadProgress, Phase};
 pub use report::{Choice, LoadReport, PhaseReport, TableReport};
-pub use share::Part;
-pub use spec::LoadSpec;
+pub use spec::{LoadSpec, Part};
 pub use strategy::Copies;
 
 use progress::Shared;

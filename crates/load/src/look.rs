@@ -127,8 +127,8 @@ fn listed(names: &[String], most: usize) -> String {
     if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
-/// Looks at the database, alone: no other load is under way. As in [`see`], from here on the session finds
-/// everything in the load's schema and nowhere else.
+/// Looks at the database, alone: no other load is under way. As in [`see`], from here on the
+/// session finds everything in the load's schema and nowhere else.
 pub(super) async fn look(
     dataset: &dyn Dataset,
     session: &mut Session<Stream>,

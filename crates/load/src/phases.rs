@@ -6,7 +6,7 @@ use super::{
     plan::{self, Asked, Plan},
     progress::{LoadState, Phase, Shared},
     report::{LoadReport, PhaseReport, TableReport},
-    share::Part,
+    spec::Part,
     step_queue::StepQueue,
     tables, workers,
 };

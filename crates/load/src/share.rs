@@ -3,40 +3,9 @@
 //! the ledger, step by step, so that the number of hosts shapes neither the rows nor what an
 //! interrupted load knows of itself.
 
-use drive::{error::RunError, hosts::HostShare};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use drive::hosts::HostShare;
 
-use super::{
-    spec::CONNECTIONS_MAX,
-    steps::{Step, Terms},
-};
-
-/// Which part of a load that several hosts do together. Its end is the head's, by `resume`.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum Part {
-    /// Looks whether the server can be reached, and changes nothing.
-    Reach,
-    /// Creates the tables, or finds the load that is to go on or to be added to.
-    Begin,
-    /// Copies what one of the hosts has of the rows, and nothing else.
-    Copy(HostShare),
-}
-
-impl Part {
-    /// Refuses a share that there is not.
-    pub(super) fn check(self) -> Result<(), RunError> {
-        // Whether each host has a connection is known where they are dealt.
-        let Self::Copy(share) = self else { return Ok(()) };
-        share.check(CONNECTIONS_MAX.max(share.hosts as usize), u32::MAX)
-    }
-
-    /// Whether what comes before the head's end is done by others at the same time.
-    pub(super) fn joins(self) -> bool {
-        matches!(self, Self::Copy(_))
-    }
-}
+use super::steps::{Step, Terms};
 
 /// The copies of one host: of every table a run of its units, cut where a COPY begins. What is
 /// copied at once is dealt in turn, so that the first host has not all that is small.

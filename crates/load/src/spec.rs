@@ -5,11 +5,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use workload::catalogue::WorkloadSpec;
 
-use super::{share::Part, strategy::Copies};
-use drive::{connection::spec::ConnectionSpec, error::RunError};
+use super::strategy::Copies;
+use drive::{connection::spec::ConnectionSpec, error::RunError, hosts::HostShare};
 
 const VERSION: u32 = 1;
-pub(super) const CONNECTIONS_MAX: usize = 256;
+const CONNECTIONS_MAX: usize = 256;
 /// PostgreSQL's own limits of `maintenance_work_mem`, in kB.
 const MEMORY_KB: std::ops::RangeInclusive<u64> = 1024..=2_147_483_647;
 /// 2000-01-01 to 2100-01-01: a time outside is not in seconds.
@@ -55,6 +55,32 @@ pub struct LoadSpec {
     /// Which part of a load that several hosts do together; absent: it is all done here.
     #[serde(default)]
     pub part: Option<Part>,
+}
+
+/// Which part of a load that several hosts do together. Its end is the head's, by `resume`.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// Looks whether the server can be reached, and changes nothing.
+    Reach,
+    /// Creates the tables, or finds the load that is to go on or to be added to.
+    Begin,
+    /// Copies what one of the hosts has of the rows, and nothing else.
+    Copy(HostShare),
+}
+
+impl Part {
+    /// Refuses a share that there is not.
+    pub(super) fn check(self) -> Result<(), RunError> {
+        // Whether each host has a connection is known where they are dealt.
+        let Self::Copy(share) = self else { return Ok(()) };
+        share.check(CONNECTIONS_MAX.max(share.hosts as usize), u32::MAX)
+    }
+
+    /// Whether what comes before the head's end is done by others at the same time.
+    pub(super) fn joins(self) -> bool {
+        matches!(self, Self::Copy(_))
+    }
 }
 
 impl LoadSpec {

@@ -57,7 +57,8 @@ PythonOption = Annotated[
     str, typer.Option(help="The Python that has pgdyno on hosts that are reached by SSH.")
 ]
 SshOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="For `ssh`, instead of your own ~/.ssh/config.")
+    Path | None,
+    typer.Option(metavar="FILE", help="Configuration of `ssh`, instead of your own ~/.ssh/config."),
 ]
 DropOption = Annotated[
     bool,
@@ -116,10 +117,7 @@ def load(
     """
     if from_csv is not None:
         _refuse_beside_csv(ctx, workload)
-        connection = database(conninfo)
-        loaded = _shown(lambda show: api.load_files(
-            from_csv, connection, foreign_keys=foreign_keys, check=check_after, on_event=show
-        ))  # fmt: skip
+        loaded = _from_files(from_csv, conninfo, foreign_keys, check_after)
         _print(loaded, as_json=as_json)
         return
     data = api.Data(
@@ -141,6 +139,15 @@ def load(
         on_estimate=lambda needs: stderr.print(str(needs)), on_event=show,
     ))  # fmt: skip
     _print(loaded, as_json=as_json)
+
+
+def _from_files(folder: Path, conninfo: str, foreign_keys: bool, check: bool) -> api.Loaded:
+    connection = database(conninfo)
+    return _shown(
+        lambda show: api.load_files(
+            folder, connection, foreign_keys=foreign_keys, check=check, on_event=show
+        )
+    )
 
 
 def _refuse_beside_csv(ctx: typer.Context, workload: Loadable) -> None:

@@ -62,7 +62,8 @@ class Host:
 
 def loading(monkeypatch: pytest.MonkeyPatch, *hosts: Host) -> LoadingHosts:
     names = tuple(f"local:{number}" for number in range(len(hosts)))
-    ways = {"local": Transport("local", lambda at, *_: hosts[int(at.place)])}  # type: ignore[arg-type]
+    start: Any = lambda at, *_: hosts[int(at.place)]  # noqa: E731
+    ways = {"local": Transport("local", start)}
     monkeypatch.setattr(loading_hosts, "transports", lambda: ways)
     return LoadingHosts(Fleet(names), SERVER)
 
