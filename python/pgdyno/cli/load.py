@@ -117,22 +117,18 @@ def load(
     """
     if from_csv is not None:
         _refuse_beside_csv(ctx, workload)
-        loaded = _from_files(from_csv, conninfo, foreign_keys, check_after)
-        _print(loaded, as_json=as_json)
+        _print(_from_files(from_csv, conninfo, foreign_keys, check_after), as_json=as_json)
         return
     data = api.Data(
-        workload, scale, seed, schema, foreign_keys, _partitions(partitions),
-        order,
+        workload, scale, seed, schema, foreign_keys, _partitions(partitions), order,
     )  # fmt: skip
     _refuse_strangers(data)
     intent = _intent(drop_ours, resume, top_up)
     fleet = _fleet(ctx, hosts, hosts_python, ssh_config)
     connection = database(conninfo)
     if estimate:
-        needs = api.estimate_load(
-            data, connection, connections=connections, intent=intent, fleet=fleet
-        )
-        _estimate(needs, as_json=as_json)
+        _estimate(api.estimate_load(data, connection, connections=connections, intent=intent,
+                                    fleet=fleet), as_json=as_json)  # fmt: skip
         return
     loaded = _shown(lambda show: api.load(
         data, connection, connections=connections, intent=intent, fleet=fleet, check=check_after,
