@@ -412,9 +412,11 @@ def with_plans(path: Path, shapes: Mapping[str, Mapping[str, str]]) -> Path:
                 {"statement": statement, "shape": shape, "error": ""}
                 for statement, shape in shapes.get(trial.stage, {}).items()
             )
+            assert trial.result is not None
+            begin_ns, end_ns = trial.result.window_ns
             seen = [
-                SnapshotRows("plans", "begin", 1, columns, rows),
-                SnapshotRows("plans", "end", 2_000_000_001, columns, rows),
+                SnapshotRows("plans", "begin", begin_ns, columns, rows),
+                SnapshotRows("plans", "end", end_ns, columns, rows),
             ]
             file.put_trial(trial, snapshots=seen if rows else ())
     return path
