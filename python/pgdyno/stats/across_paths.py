@@ -6,29 +6,24 @@ verdicts are those of `compare`; each figure is a family of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from pgdyno.model.floor import GridPoint, PathRound, Probed
+from pgdyno.model.floor import PathRound, Probed
 from pgdyno.stats.compare import CONFIDENCE, MARGIN, compare_plan
-from pgdyno.stats.flush_figure import fastest_ns
+from pgdyno.stats.flush_figure import fastest_kind, kinds_ns
 from pgdyno.stats.table import table_of
 from pgdyno.stats.verdict import Comparison
 
-Figure = Callable[[PathRound], float | None]
-
-
-def _per_s(point: GridPoint | None) -> float | None:
-    return None if point is None else point.per_s
-
-
-FIGURES: dict[str, Figure] = {
-    "commits of one client": lambda one: 1e9 / fastest_ns(one),
-    "commits under a checkpoint": lambda one: one.mixed.under.per_s,
-    "random reads": lambda one: _per_s(one.reads),
-    "random writes": lambda one: _per_s(one.writes),
-}
+FIGURES = (
+    "commits of one client", "commits under a checkpoint", "random reads", "random writes",
+)  # fmt: skip
 """Rates a second that paths are compared by; the first one as `flush_figure` reconciles it."""
+
+
+def _rates(kind: str, one: PathRound) -> tuple[float | None, ...]:
+    """FIGURES in a round, commits of one client by a kind of probe."""
+    points = (None if point is None else point.per_s for point in (one.reads, one.writes))
+    return 1e9 / kinds_ns(one)[kind], one.mixed.under.per_s, *points
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +50,15 @@ def compare_paths(
     paths = tuple(floor.path for floor in probed.floors)
     if len(paths) < 2 or not probed.rounds:
         return ()
+    kinds = {path: fastest_kind(probed.rounds_of(path))[0] for path in paths}
+    rates = {
+        (path, number): _rates(kinds[path], one.of(path))
+        for number, one in enumerate(probed.rounds, 1)
+        for path in paths
+    }
     found = []
-    for figure, value in FIGURES.items():
-        rates = {
-            (path, number): value(one.of(path))
-            for number, one in enumerate(probed.rounds, 1)
-            for path in paths
-        }
-        compared = compare_plan(table_of(rates, paths), margin=margin, confidence=confidence)
+    for index, figure in enumerate(FIGURES):
+        table = table_of({key: each[index] for key, each in rates.items()}, paths)
+        compared = compare_plan(table, margin=margin, confidence=confidence)
         found.append(Compared(figure, compared.against_first))
     return tuple(found)

@@ -50,14 +50,11 @@ def flush_figure(floor: Floor, probed: Probed) -> FlushFigure:
     if rounds and (all_methods := flush_rate(floor).ns):
         single.append(all_methods)
     each_round = rounds or [_measured_once(floor)]
-    by_program = tuple(map(span_of, alone))
-    in_a_row_ns = min(one.mid for one in by_program)
-    otherwise = _otherwise(each_round)
-    where = min(otherwise, key=otherwise.__getitem__)
-    flush_ns = min(in_a_row_ns, otherwise[where])
-    low_ns = min(*single, *map(fastest_ns, each_round))
+    kind, flush_ns = fastest_kind(each_round)
+    low_ns = min(*single, *(ns for one in each_round for ns in kinds_ns(one).values()))
     flush = Span(flush_ns, low_ns, max(*single, flush_ns), len(single))
-    faster = where if flush_ns < in_a_row_ns else None
+    faster = None if kind in PROGRAMS else kind
+    by_program = tuple(map(span_of, alone))
     return FlushFigure(flush, len(rounds), by_program, flush.as_rates(), faster)
 
 
@@ -110,23 +107,35 @@ def _windows(floor: Floor, probed: Probed) -> list[tuple[UnderCheckpoint, tuple[
     return [(floor.mixed, floor.rested)]
 
 
-def fastest_ns(one: PathRound) -> float:
-    """What the fastest probe of a round took for a commit, rest included.
+def fastest_kind(rounds: Sequence[PathRound]) -> tuple[str, float]:
+    """The kind of probe by which commits were fastest, and what one took by it, in ns.
 
     That may be one beside a checkpoint: a disk that is kept busy does not go to sleep. Or one after
     rest, where the storage counts flushes and has made up for them meanwhile.
+
+    Args:
+        rounds: Of one path; the figure of a kind is their median.
+
+    Returns:
+        One of PROGRAMS, or beside or after what commits came; of equals the first.
     """
-    rates = [one.fdatasync_per_s, one.mixed.alone.per_s, one.mixed.under.per_s]
-    return 1e9 / max(*rates, *(rested.per_s for rested in one.rested))
+    every = [kinds_ns(one) for one in rounds]
+    shared = [kind for kind in every[0] if all(kind in one for one in every)]
+    middles = {kind: span_of(one[kind] for one in every).mid for kind in shared}
+    kind = min(middles, key=middles.__getitem__)
+    return kind, middles[kind]
 
 
-def _otherwise(rounds: Sequence[PathRound]) -> dict[str, float]:
-    """What a commit takes that comes beside or after something, in ns: medians of the rounds."""
-    times = {"under a checkpoint": [1e9 / one.mixed.under.per_s for one in rounds]}
-    for one in rounds:
-        for pause_us, rested in zip(PAUSES_US, one.rested, strict=False):  # none in early files
-            times.setdefault(f"after {pause_us} µs of rest", []).append(1e9 / rested.per_s)
-    return {where: span_of(found).mid for where, found in times.items()}
+def kinds_ns(one: PathRound) -> dict[str, float]:
+    """What each kind of probe of a round took for a commit, rest included, in ns."""
+    fsync, fio = PROGRAMS
+    rates = {
+        fsync: one.fdatasync_per_s, fio: one.mixed.alone.per_s,
+        "under a checkpoint": one.mixed.under.per_s,
+    }  # fmt: skip
+    for pause_us, rested in zip(PAUSES_US, one.rested, strict=False):  # none in early files
+        rates[f"after {pause_us} µs of rest"] = rested.per_s
+    return {kind: 1e9 / per_s for kind, per_s in rates.items()}
 
 
 def _measured_once(floor: Floor) -> PathRound:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.data.probed import at_rates, floor, in_rounds, probed
 
+from pgdyno.model.floor import PathRound
 from pgdyno.stats.across_paths import FIGURES, compare_paths
+from pgdyno.stats.flush_figure import flush_figure
 from pgdyno.stats.verdict import Verdict
 
 DRIFT = (5000.0, 2500.0, 4000.0, 1200.0, 4800.0)  # of the host, which meets all paths
@@ -26,6 +30,29 @@ def test_a_faster_path_is_better_however_the_host_drifts() -> None:
         assert one.verdict is Verdict.BETTER
         assert one.low < 2 < one.high
         assert one.high / one.low < 1.1, "the drift cancels within rounds"
+
+
+def test_commits_are_compared_by_what_the_figure_of_each_path_is() -> None:
+    """Two best moments of other kinds made a path better whose own figure was the lower one."""
+
+    def there(under_per_s: float) -> PathRound:
+        one = at_rates("/b", 1900, 1900)
+        under = replace(one.mixed.under, per_s=under_per_s)
+        return replace(one, mixed=replace(one.mixed, under=under))
+
+    beside = (1000, 5000, 1000, 5000, 1000)
+    found = in_rounds(
+        *(
+            (at_rates("/a", 2100 * noise, 2100 * noise), there(each))
+            for noise, each in zip(NOISE, beside, strict=True)
+        )
+    )
+    first, second = (flush_figure(one, found).commits.mid for one in found.floors)
+    assert second < first
+    (one,) = compare_paths(found)[0].paths
+
+    assert one.verdict is Verdict.WORSE
+    assert one.low < second / first < one.high
 
 
 def test_the_order_within_a_round_does_not_matter() -> None:
