@@ -11,7 +11,7 @@ import pytest
 
 import pgdyno
 from pgdyno.model.progress import DriveProgress, Event
-from pgdyno.model.run import TrialState
+from pgdyno.model.run import TrialRecord, TrialState
 from pgdyno.store.run_file import RunFile
 from tests.cluster.test_run import assert_nothing_left
 from tests.waiting import DEADLINE_S
@@ -109,40 +109,38 @@ def striking(home: Path, strike: signal.Signals, struck: list[int]) -> Callable[
     return hear
 
 
-def test_one_that_dies_fails_the_trial_with_its_last_words(
-    plan: Callable[[str], pgdyno.Plan], folder: Path, home_env: Path
-) -> None:
-    killed: list[int] = []
-    kill = striking(home_env, signal.SIGKILL, killed)
-
-    run = pgdyno.run(plan("socket"), out=folder / "run.sqlite", on_event=kill)
-
+def struck_by(
+    strike: signal.Signals, plan: pgdyno.Plan, folder: Path, home: Path
+) -> tuple[int, TrialRecord]:
+    """The process that was struck, and the trial through it: that failed, and nothing is left."""
+    struck: list[int] = []
+    run = pgdyno.run(plan, out=folder / "run.sqlite", on_event=striking(home, strike, struck))
     with RunFile.read(run.path) as file:
         direct, pooled = file.trials()
-    assert killed
+    assert struck
     assert direct.state is TrialState.FINISHED
     assert pooled.state is TrialState.FAILED
     assert pooled.reason is not None
-    assert "PgBouncer ended with code -9 while the load ran" in pooled.reason
-    assert_nothing_left(home_env)
+    assert_nothing_left(home)
+    return struck[0], pooled
+
+
+def test_one_that_dies_fails_the_trial_with_its_last_words(
+    plan: Callable[[str], pgdyno.Plan], folder: Path, home_env: Path
+) -> None:
+    _, pooled = struck_by(signal.SIGKILL, plan("socket"), folder, home_env)
+
+    assert "PgBouncer ended with code -9 while the load ran" in str(pooled.reason)
 
 
 def test_one_that_is_stopped_is_named_within_a_bound_and_leaves_nothing(
     plan: Callable[[str], pgdyno.Plan], folder: Path, home_env: Path
 ) -> None:
     """Nothing answers, to nobody: neither its clients nor who asks its console, nor SIGTERM."""
-    stopped: list[int] = []
-    stop = striking(home_env, signal.SIGSTOP, stopped)
+    stopped, pooled = struck_by(signal.SIGSTOP, plan("tcp"), folder, home_env)
 
-    run = pgdyno.run(plan("tcp"), out=folder / "run.sqlite", on_event=stop)
-
-    with RunFile.read(run.path) as file:
-        direct, pooled = file.trials()
-    assert direct.state is TrialState.FINISHED
-    assert pooled.state is TrialState.FAILED
-    assert pooled.reason is not None
-    assert f"PgBouncer (process {stopped[0]}) was stopped by a signal while" in pooled.reason
+    assert f"PgBouncer (process {stopped}) was stopped by a signal while" in str(pooled.reason)
     assert pooled.ended_ns is not None
+    assert pooled.started_ns is not None
     assert (pooled.ended_ns - pooled.started_ns) / 1e9 < DEADLINE_S
-    assert not Path(f"/proc/{stopped[0]}").exists()
-    assert_nothing_left(home_env)
+    assert not Path(f"/proc/{stopped}").exists()

@@ -31,6 +31,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -203,7 +204,31 @@ class _Window:
 
 
 def _drive(host: _Host, spec: str) -> tuple[str, dict[str, Any] | None]:
-    run, window = core.Drive(spec), _Window()
+    window = _Window()
+
+    def told(text: str, progress: dict[str, Any]) -> tuple[str, float]:
+        window.hear(progress["phase"])
+        return text, min(PROGRESS_S / 2, pause_s(progress))
+
+    return _done(host, core.Drive(spec), told), window.around()
+
+
+def _load(host: _Host, spec: str) -> str:
+    return _done(host, core.Load(spec), lambda text, _: (f'{{"loading": {text}}}', _LOAD_POLL_S))
+
+
+def _done(
+    host: _Host,
+    run: core.Drive | core.Load,
+    told: Callable[[str, dict[str, Any]], tuple[str, float]],
+) -> str:
+    """The result of what is begun now and followed to its end.
+
+    Args:
+        host: Told how far it is, and asked whether the head is there.
+        run: What is begun.
+        told: Gives the line for the head, and seconds until it is asked for again.
+    """
     run.start()
     host.run = run
     if host.left_s is not None:
@@ -212,33 +237,14 @@ def _drive(host: _Host, spec: str) -> tuple[str, dict[str, Any] | None]:
     while True:
         text = run.poll()
         progress = json.loads(text)
-        window.hear(progress["phase"])
+        line, wait_s = told(text, progress)
         if progress["phase"] == "done":
-            return run.result(), window.around()
-        host.leave_late()
-        if host.left_s is None and time.monotonic() - told_s >= PROGRESS_S:
-            host.say(text)
-            told_s = time.monotonic()
-        if signal.sigtimedwait(STOP_SIGNALS, min(PROGRESS_S / 2, pause_s(progress))) is not None:
-            run.stop()
-
-
-def _load(host: _Host, spec: str) -> str:
-    run = core.Load(spec)
-    run.start()
-    host.run = run
-    if host.left_s is not None:
-        run.stop()
-    told_s = 0.0
-    while True:
-        text = run.poll()
-        if json.loads(text)["phase"] == "done":
             return run.result()
         host.leave_late()
         if host.left_s is None and time.monotonic() - told_s >= PROGRESS_S:
-            host.say(f'{{"loading": {text}}}')
+            host.say(line)
             told_s = time.monotonic()
-        if signal.sigtimedwait(STOP_SIGNALS, _LOAD_POLL_S) is not None:
+        if signal.sigtimedwait(STOP_SIGNALS, wait_s) is not None:
             run.stop()
 
 
