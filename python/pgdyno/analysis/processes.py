@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import fmean
 
 from pgdyno.analysis.resource_facts import ProcessRow, ProcessUse
-from pgdyno.analysis.resources import Seen, members
+from pgdyno.analysis.resources import Seen, mean_of, members
 from pgdyno.model.run import TrialRecord
 
 _PREFIX = "process."
@@ -34,12 +33,10 @@ def process_rows(stages: Sequence[str], trials: Sequence[TrialRecord]) -> tuple[
 
 
 def _use(role: str, windows: Sequence[Seen]) -> ProcessUse | None:
-    def mean(field: str) -> float | None:
-        known = [value for one in windows if (value := one.per_s(f"{_PREFIX}{role}.{field}"))
-                 is not None]  # fmt: skip
-        return fmean(known) if known else None
-
-    use = ProcessUse(*map(mean, ("cpu_s", "wait_cpu_s", "read_bytes", "write_bytes")))
+    fields = (
+        f"{_PREFIX}{role}.{one}" for one in ("cpu_s", "wait_cpu_s", "read_bytes", "write_bytes")
+    )
+    use = ProcessUse(*(mean_of(one.per_s(field) for one in windows) for field in fields))
     return None if use == ProcessUse(None, None, None, None) else use
 
 

@@ -270,10 +270,12 @@ def resource_rows(
     return tuple(row for row in rows if any(value is not None for value in row.stages))
 
 
-def _row(measure: Measure, seen: Mapping[str, Sequence[Seen]]) -> ResourceRow:
-    def mean(windows: Sequence[Seen]) -> float | None:
-        known = [value for one in windows if (value := measure.measured(one)) is not None]
-        return fmean(known) if known else None
+def mean_of(values: Iterable[float | None]) -> float | None:
+    """Of those that are known; None: none is."""
+    known = [one for one in values if one is not None]
+    return fmean(known) if known else None
 
-    values = tuple(mean(windows) for windows in seen.values())
+
+def _row(measure: Measure, seen: Mapping[str, Sequence[Seen]]) -> ResourceRow:
+    values = tuple(mean_of(map(measure.measured, windows)) for windows in seen.values())
     return ResourceRow(measure.resource, measure.aspect, measure.what, measure.unit, values)

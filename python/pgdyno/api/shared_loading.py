@@ -13,19 +13,17 @@ from dataclasses import replace
 from typing import NoReturn
 
 from pgdyno.api.host_names import require_named
-from pgdyno.drive.loading_hosts import LoadingHosts
+from pgdyno.drive.loading_hosts import NOTHING, LoadingHosts
 from pgdyno.loader import copy
 from pgdyno.loader.copy import How
 from pgdyno.loader.spec import load_spec
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError, Interrupted, PlanError
 from pgdyno.model.fleet import Fleet
-from pgdyno.model.loading import HostLoaded, LoadReport, PhaseSeconds, TableLoaded
+from pgdyno.model.loading import COPY, HostLoaded, LoadReport, PhaseSeconds, TableLoaded
 from pgdyno.model.progress import LoadProgress
 from pgdyno.model.workload import Workload
 from pgdyno.target.database_use import end_load
-
-_COPY = "copy"
 
 
 def require_whole(fleet: Fleet) -> None:
@@ -114,7 +112,7 @@ class _Shown:
         self._progress = progress
         self._begun_s = time.monotonic()
         self._work = 0  # of the whole load
-        self._copied = _NOTHING
+        self._copied = NOTHING
 
     def begin(self, state: LoadProgress) -> None:
         """The tables are created."""
@@ -145,9 +143,6 @@ class _Shown:
         self._progress(replace(state, share=share, seconds=seconds, seconds_left=left))
 
 
-_NOTHING = LoadProgress(_COPY, 0, 0, 0, 0.0, 0.0, 0.0)
-
-
 def _phases(
     begun: LoadReport, copied: Sequence[HostLoaded], ended: LoadReport, copied_s: float
 ) -> tuple[PhaseSeconds, ...]:
@@ -156,10 +151,10 @@ def _phases(
         phase.session_seconds or 0.0
         for one in copied
         for phase in one.report.phases
-        if phase.name == _COPY
+        if phase.name == COPY
     )
-    after = tuple(one for one in ended.phases if one.name not in ("prepare", _COPY))
-    return (*begun.phases, PhaseSeconds(_COPY, copied_s, own), *after)
+    after = tuple(one for one in ended.phases if one.name not in ("prepare", COPY))
+    return (*begun.phases, PhaseSeconds(COPY, copied_s, own), *after)
 
 
 def _together(

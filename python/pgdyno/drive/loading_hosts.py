@@ -19,12 +19,13 @@ from pgdyno.drive.transport import transports
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.fleet import Fleet
-from pgdyno.model.loading import HostLoaded, LoadReport
+from pgdyno.model.loading import COPY, HostLoaded, LoadReport
 from pgdyno.model.progress import LoadProgress
 from pgdyno.model.record_json import JsonObject, from_plain, json_object
 
 _TOLD_S = 0.2
-_NOTHING = LoadProgress("copy", 0, 0, 0, 0.0, 0.0, 0.0)
+NOTHING = LoadProgress(COPY, 0, 0, 0, 0.0, 0.0, 0.0)
+"""How far a load is before any row is copied."""
 
 
 class LoadingHosts:
@@ -120,7 +121,7 @@ class LoadingHosts:
             self._head.hear(_TOLD_S)
             self._head.require_all(what)
             if time.monotonic() - told_s >= _TOLD_S:
-                progress(together([link.loading or _NOTHING for link in links]))
+                progress(together([link.loading or NOTHING for link in links]))
                 told_s = time.monotonic()
         done = tuple(_loaded(link) for link in links)
         progress(
@@ -140,7 +141,7 @@ def _loaded(link: HostLink) -> HostLoaded:
 
 def _whole(link: HostLink, report: LoadReport) -> LoadProgress:
     """How far a host is in the end, of which it tells no progress."""
-    last = link.loading or _NOTHING
+    last = link.loading or NOTHING
     return replace(last, rows=report.rows, rows_total=report.rows, bytes=report.bytes, share=1.0)
 
 
@@ -148,7 +149,7 @@ def together(told: Sequence[LoadProgress]) -> LoadProgress:
     """How far the hosts are: of all together, in the phase of rows."""
     work = sum(one.work for one in told)
     return LoadProgress(
-        phase="copy",
+        phase=COPY,
         rows=sum(one.rows for one in told),
         rows_total=sum(one.rows_total for one in told),
         bytes=sum(one.bytes for one in told),

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import psutil
 
 from pgdyno.model.fleet import NetworkCard, Surroundings
+from pgdyno.model.run import IDLE_STATES
 
-_IDLE = ("idle", "iowait")
 _COUNTED_TWICE = ("guest", "guest_nice")  # they are in user and nice already
 _LOOPBACK = "lo"
 _SSH = "sshd"
@@ -47,7 +47,7 @@ def read() -> Reading:
     own = os.times()
     return Reading(
         at_s=time.monotonic(),
-        busy_s=total_s - sum(states.get(name, 0.0) for name in _IDLE),
+        busy_s=total_s - sum(states.get(name, 0.0) for name in IDLE_STATES),
         total_s=total_s,
         ours_s=own.user + own.system,
         carriers_s=_carriers(),

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from pgdyno.model.record_json import JsonObject
 
+COPY = "copy"
+"""The phase of a load in which rows are copied."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -65,7 +68,7 @@ class HostLoaded:
     @property
     def copy_s(self) -> float:
         """From its first step to the end of its last, in seconds; 0: it had none."""
-        return next((one.seconds for one in self.report.phases if one.name == "copy"), 0.0)
+        return next((one.seconds for one in self.report.phases if one.name == COPY), 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pgdyno.model.numbers import finite
+from pgdyno.model.run import CPU_STATES, IDLE_STATES
 
 _STAT = Path("/proc/stat")
-_NOT_BUSY = (3, 4)  # idle, iowait
-_FIELDS = 8  # up to steal; guests are part of user
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +48,11 @@ def busy_seconds(text: str) -> float:
     Raises:
         ValueError: It is none.
     """
-    name, *fields = text.partition("\n")[0].split()[: _FIELDS + 1]
-    if name != "cpu" or len(fields) < _FIELDS:
+    name, *fields = text.partition("\n")[0].split()
+    states = dict(zip(CPU_STATES, fields, strict=False))  # what follows is part of these
+    if name != "cpu" or len(states) < len(CPU_STATES):
         raise ValueError("no line of all CPUs")
-    ticks = [finite(field) for index, field in enumerate(fields) if index not in _NOT_BUSY]
+    ticks = [finite(value) for state, value in states.items() if state not in IDLE_STATES]
     return sum(ticks) / os.sysconf("SC_CLK_TCK")
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 
-from pgdyno.model.run import CPU_STATES
+from pgdyno.model.run import CPU_STATES, IDLE_STATES
 from pgdyno.sample.sampler import Row
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-_IDLE = (3, 4)  # places of idle and iowait among a CPU's times
+_IDLE = tuple(map(CPU_STATES.index, IDLE_STATES))
 _COUNTERS = {
     "intr": "host.interrupts",
     "ctxt": "host.context_switches",
