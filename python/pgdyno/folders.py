@@ -469,7 +469,8 @@ def _sweep(outside: Folder, prefix: str, alone: bool) -> bool:
                 if takes := _takes(left.handle):
                     outside.remove_folder(name)
                 held |= not takes
-            elif alone and left.facts.st_uid == os.geteuid():
+            # One that is held is being removed by whoever made it, its mark already gone.
+            elif alone and left.facts.st_uid == os.geteuid() and _takes(left.handle):
                 with suppress(OSError):  # an empty one was left before it had its mark
                     os.rmdir(name, dir_fd=outside.handle)
     return held

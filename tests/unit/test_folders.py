@@ -460,6 +460,18 @@ def test_what_a_kill_left_goes_when_the_next_one_comes(tmp_path: Path) -> None:
     assert (foreign / "precious").read_text() == "kept"
 
 
+def test_what_its_maker_is_removing_is_left_to_it(tmp_path: Path) -> None:
+    """Its mark goes last but one, and what is held without a mark is no leftover of a kill."""
+    with scratch(tmp_path, "pgdyno-x-") as leaving:
+        leaving.remove(MARK)
+        with scratch(tmp_path, "pgdyno-x-"):
+            assert leaving.path.is_dir()
+    left = tmp_path / "pgdyno-x-left"
+    left.mkdir()
+    with scratch(tmp_path, "pgdyno-x-"):
+        assert not left.exists(), "nobody holds it"
+
+
 def test_removing_what_is_not_there_is_fine(tmp_path: Path) -> None:
     remove_folder(tmp_path / "nothing")
     remove_folder(tmp_path / "no" / "where")
