@@ -23,6 +23,7 @@ from tests.attack.witness import database_facts, server_facts
 from tests.cluster.conftest import cluster_apart
 from tests.cluster.loading import run
 from tests.tally import survived
+from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
 VERSIONS = ["embedded-18", pytest.param("debian-15", marks=pytest.mark.long)]
@@ -127,6 +128,35 @@ def test_the_second_is_told_who_has_the_server(server: Connection) -> None:
         assert server_facts(server) == before
     finally:
         target.close()
+    assert OWNER not in is_left(server)
+
+
+VACUUMED = """
+CREATE TABLE slow WITH (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0,
+                        autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1)
+AS SELECT generate_series(1, 100000) AS id;
+DELETE FROM slow;
+SELECT pg_stat_force_next_flush();
+"""
+WORKERS = """
+SELECT FROM pg_stat_activity WHERE datname = %s AND backend_type = 'autovacuum worker'
+"""
+
+
+def test_a_worker_of_autovacuum_is_not_the_next_one(server: Connection) -> None:
+    """It was taken for one, and the lock's database stayed."""
+    target = RunningTarget(conninfo_of(server))
+    try:
+        run(server, "ALTER SYSTEM SET autovacuum_naptime = 1")
+        run(server, "SELECT pg_reload_conf()")
+        with psycopg.connect(**server.to(OWNER).arguments(), autocommit=True) as session:
+            session.execute(VACUUMED)
+        with psycopg.connect(**server.arguments(), autocommit=True) as session:
+            until(lambda: session.execute(WORKERS, (OWNER,)).rowcount, "autovacuum")
+    finally:
+        target.close()
+        run(server, "ALTER SYSTEM RESET autovacuum_naptime")
+        run(server, "SELECT pg_reload_conf()")
     assert OWNER not in is_left(server)
 
 

@@ -50,6 +50,10 @@ FROM pg_stat_activity JOIN pg_roles ON pg_roles.oid = usesysid
 WHERE datname = %s AND pid <> pg_backend_pid() AND pg_has_role(usesysid, 'USAGE')
   AND (NOT rolsuper OR current_setting('is_superuser') = 'on')
 """
+_CLIENTS = """
+SELECT pid FROM pg_stat_activity
+WHERE datname = %s AND pid <> %s AND backend_type = 'client backend'
+"""
 # Names and comments of strangers may be in no encoding that we could read: they are never fetched.
 _DATABASES = """
 SELECT datname, datconnlimit, comment, pg_get_userbyid(datdba), pg_has_role(datdba, 'MEMBER')
@@ -206,9 +210,7 @@ class Owner:
         # What cannot be dropped now is found and used by the next owner.
         with suppress(psycopg.Error), own_session(self._connection) as outside:
             found = _find(outside, OWNER)
-            others = outside.execute(
-                "SELECT pid FROM pg_stat_activity WHERE datname = %s AND pid <> %s", (OWNER, pid)
-            ).fetchone()
+            others = outside.execute(_CLIENTS, (OWNER, pid)).fetchone()
             if found is not None and found.is_ours and others is None:
                 outside.execute(_named("DROP DATABASE {}", OWNER))
 
