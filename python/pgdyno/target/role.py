@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import psycopg
 
@@ -30,15 +30,17 @@ _SETTABLE = """
 SELECT name FROM pg_settings
 WHERE context IN ('superuser', 'superuser-backend') AND has_parameter_privilege(name, 'SET')
 """
-_LEFT = """
-SELECT current_setting('max_connections')::int - (
-         SELECT count(*) FROM pg_stat_activity
-         WHERE datid IS NOT NULL AND usesysid IS NOT NULL AND pid <> pg_backend_pid()
-           AND coalesce(backend_type, 'client backend') = 'client backend'
-       )::int,
+# Of sessions of other roles, a role without rights is told who and where, but not of which type.
+OTHER_CLIENTS: Final = """pg_stat_activity
+        WHERE datid IS NOT NULL AND usesysid IS NOT NULL AND pid <> pg_backend_pid()
+          AND coalesce(backend_type, 'client backend') = 'client backend'
+"""
+"""Sessions of clients but for the one that asks: no workers of the server's own."""
+_LEFT: Final = f"""
+SELECT current_setting('max_connections')::int - (SELECT count(*) FROM {OTHER_CLIENTS})::int,
        (SELECT coalesce(sum(setting::int), 0)::int FROM pg_settings
         WHERE name IN ('superuser_reserved_connections', 'reserved_connections'))
-"""
+"""  # noqa: S608  a constant
 _HBA_FILE = "pg_hba.conf"
 # Empty, so that none comes from the environment; libpq looks into no file that is not there.
 _NO_PASSWORD = {"password": "", "passfile": "/dev/null/none"}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import psycopg
 
@@ -18,8 +18,9 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.server_host import Area, ServerHost
 from pgdyno.target.host_facts import cgroup_memory_limit, process_started_s, read_meminfo
+from pgdyno.target.role import OTHER_CLIENTS
 
-_QUERY = """
+_QUERY: Final = f"""
 SELECT pg_backend_pid(), current_user,
        (SELECT extract(epoch FROM backend_start)::float8 FROM pg_stat_activity
         WHERE pid = pg_backend_pid()),
@@ -29,15 +30,12 @@ SELECT pg_backend_pid(), current_user,
         WHERE datname = current_database()),
        (SELECT pg_tablespace_location(oid) FROM pg_tablespace
         WHERE spcname = trim(split_part(current_setting('temp_tablespaces'), ',', 1))),
-       (SELECT count(*) FROM pg_stat_activity
-        WHERE datid IS NOT NULL AND usesysid IS NOT NULL AND pid <> pg_backend_pid()
-          AND coalesce(backend_type, 'client backend') = 'client backend'
+       (SELECT count(*) FROM {OTHER_CLIENTS}
           AND coalesce(application_name, '') NOT LIKE 'pgdyno%'),
        current_setting('archive_mode') <> 'off' OR EXISTS (SELECT FROM pg_replication_slots),
        pg_size_bytes(current_setting('max_wal_size')),
        pg_size_bytes(coalesce(current_setting('wal_keep_size', true), '0'))
-"""
-# Of sessions of other roles, a role without rights is told who and where, but not of which type.
+"""  # noqa: S608  a constant
 
 _START_SLACK_S = 2.0  # a backend takes the time once it runs; the kernel's clock has whole ticks
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, LiteralString
+from typing import Any, Final, LiteralString
 
 import psycopg
 from psycopg import sql
@@ -31,6 +31,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.errors import LostError, PlanError, StoppedError, TargetError
 from pgdyno.session import own_session
 from pgdyno.target import advisory_locks
+from pgdyno.target.role import OTHER_CLIENTS
 
 OWNER = "pgdyno_owner"
 LIMIT = 1_346_850_361
@@ -50,10 +51,7 @@ FROM pg_stat_activity JOIN pg_roles ON pg_roles.oid = usesysid
 WHERE datname = %s AND pid <> pg_backend_pid() AND pg_has_role(usesysid, 'USAGE')
   AND (NOT rolsuper OR current_setting('is_superuser') = 'on')
 """
-_CLIENTS = """
-SELECT pid FROM pg_stat_activity
-WHERE datname = %s AND pid <> %s AND backend_type = 'client backend'
-"""
+_WHO_WAITS: Final = f"SELECT pid FROM {OTHER_CLIENTS} AND datname = %s AND pid <> %s"  # noqa: S608  constant
 # Names and comments of strangers may be in no encoding that we could read: they are never fetched.
 _DATABASES = """
 SELECT datname, datconnlimit, comment, pg_get_userbyid(datdba), pg_has_role(datdba, 'MEMBER')
@@ -210,7 +208,7 @@ class Owner:
         # What cannot be dropped now is found and used by the next owner.
         with suppress(psycopg.Error), own_session(self._connection) as outside:
             found = _find(outside, OWNER)
-            others = outside.execute(_CLIENTS, (OWNER, pid)).fetchone()
+            others = outside.execute(_WHO_WAITS, (OWNER, pid)).fetchone()
             if found is not None and found.is_ours and others is None:
                 outside.execute(_named("DROP DATABASE {}", OWNER))
 
