@@ -51,7 +51,7 @@ FROM pg_stat_activity JOIN pg_roles ON pg_roles.oid = usesysid
 WHERE datname = %s AND pid <> pg_backend_pid() AND pg_has_role(usesysid, 'USAGE')
   AND (NOT rolsuper OR current_setting('is_superuser') = 'on')
 """
-_WHO_WAITS: Final = f"SELECT pid FROM {OTHER_CLIENTS} AND datname = %s AND pid <> %s"  # noqa: S608  constant
+_WHO_WAITS: Final = f"SELECT pid FROM {OTHER_CLIENTS} AND datname = %s AND pid <> %s"  # noqa: S608
 # Names and comments of strangers may be in no encoding that we could read: they are never fetched.
 _DATABASES = """
 SELECT datname, datconnlimit, comment, pg_get_userbyid(datdba), pg_has_role(datdba, 'MEMBER')
