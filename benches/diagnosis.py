@@ -5,10 +5,10 @@ r"""Does diagnosis name what was planted? Limits planted in doses, and healthy l
     python benches/diagnosis.py --rounds 2 --only row_locks,paced            # does it work at all?
 
 Method. Each plant is a pair of stages of one plan: with it, and without. A dose counts as ground
-truth only where taking the plant away brings at least 15 %, by paired rounds, with the lower end
-of the 95 % interval above 5 %; windows of others are not scored. Of those that are, the class that
+truth only where taking the plant away brings at least 15%, by paired rounds, with the lower end
+of the 95% interval above 5%; windows of others are not scored. Of those that are, the class that
 diagnosis names first is held against the plant's: named, one of two that tie, another, not known.
-A healthy load that gets a limit of 10 % or more is a false alarm; the CPUs at the limit of a closed
+A healthy load that gets a limit of 10% or more is a false alarm; the CPUs at the limit of a closed
 loop are none. Doses are even or odd: thresholds may be set on the even ones and on PostgreSQL 18
 alone, and the score that counts is that of the odd ones, and of 15.
 
@@ -286,7 +286,7 @@ def top(window: WindowDiagnosis, limit: str) -> float:
 
 
 def wilson(hits: int, of: int) -> tuple[float, float]:
-    """A share's 95 % interval."""
+    """A share's 95% interval."""
     if of == 0:
         return 0.0, 1.0
     found = stats.binomtest(hits, of).proportion_ci(method="wilson")

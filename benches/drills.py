@@ -114,7 +114,7 @@ def summed(runs: list[pgdyno.Run], words: str) -> None:
         for cut in run.drilled.cuts:
             rows[cut.stage, cut.disaster].append(cut)
     print(f"\n{words}: " + ", ".join(run.drilled.asked.plan.name for run in runs))
-    print("| stage | disaster | cuts | dead | damaged | lost | harmed | 95 % | commits | worst |")
+    print("| stage | disaster | cuts | dead | damaged | lost | harmed | 95% | commits | worst |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for (stage, disaster), cuts in rows.items():
         states = [cut.state for cut in cuts]

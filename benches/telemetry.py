@@ -244,7 +244,7 @@ def compare(wanted: argparse.Namespace) -> None:
         ratio, low, high = (float(np.exp(v[0])) for v in (one.centre, one.low, one.high))
         rows.append([f"{way} / {base}", f"{ratio:.4f}", f"{low:.4f} to {high:.4f}", f"{len(logs)}"])
     print(table(("ways", "ratio", "95% interval", "pairs"), rows))
-    said = "{of_a_cpu_percent:.2f} % of a CPU while it reads, {snapshots_ms_a_window:.0f} ms for"
+    said = "{of_a_cpu_percent:.2f}% of a CPU while it reads, {snapshots_ms_a_window:.0f} ms for"
     print(f"\n{said} the snapshots of a window".format(**found["cpu"]))
     blocks = [[asdict(one) for one in trial] for trial in switch.blocks]
     write_json(wanted.out, {**found, "blocks": blocks})

@@ -20,7 +20,7 @@ SMALL = (
 WARNED = (
     "2 transactions failed, and tpmC and tpmTOTAL count them",
     "more than the 12.86 that keying and think times allow",
-    "36 % of Payments, the text asks for 43 %",
+    "36% of Payments, the text asks for 43%",
     "it is one run",
 )
 UNLIKE = {

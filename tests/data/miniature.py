@@ -50,7 +50,7 @@ MIX = {"new_order": 45.0, "payment": 43.0, "order_status": 4.0, "delivery": 4.0,
 SLOWNESS = {"new_order": 1.0, "payment": 0.5, "order_status": 0.35, "delivery": 2.6}
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "max": 1.0}
 SHARED_BUFFERS = Setting(
-    "shared_buffers", "6GB", Origin(OriginKind.PROFILE, "25 % of 23.5 GiB of memory")
+    "shared_buffers", "6GB", Origin(OriginKind.PROFILE, "25% of 23.5 GiB of memory")
 )
 MAX_WAL = Setting("max_wal_size", "16GB", Origin(OriginKind.PLAN, "plans/demo.toml: stage tuned"))
 CACHE = Setting(

@@ -85,7 +85,7 @@ def correlated(rng: np.random.Generator, plans: int, rounds: int) -> FloatArray:
 
 NOISES: dict[str, Callable[[np.random.Generator, int, int], FloatArray]] = {
     "heavy tails (t, 3 df)": heavy,
-    "10 % of trials disturbed": disturbed,
+    "10% of trials disturbed": disturbed,
     "rounds resemble the one before (0.3)": correlated,
 }
 

@@ -75,7 +75,7 @@ NOISES: dict[str, Noise] = {
     "normal": normal,
     "heavy tails (t, 3 df)": heavy,
     "skewed (lognormal)": skewed,
-    "10 % of trials disturbed": disturbed,
+    "10% of trials disturbed": disturbed,
     "one stage 5 times as noisy": unequal,
     "mild skew in one stage only": mild_skew_in_one,
     "strong skew in one stage only": strong_skew_in_one,

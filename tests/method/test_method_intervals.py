@@ -1,6 +1,6 @@
 """Do the intervals hold the planted effect at their stated rate?
 
-Bounds below 94 % are measured shortfalls with their reason, asserted from both sides so that the
+Bounds below 94% are measured shortfalls with their reason, asserted from both sides so that the
 documents cannot claim more, nor less, than is true.
 """
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.method
 CONCEPTS = Path(__file__).parents[2] / "docs" / "concepts" / "statistics.md"
 EFFECTS = (0.01, 0.05, 0.20)
 # Noise of the same shape in both stages of a pair, or normal noise of any size.
-SOUND = ["normal", "heavy tails (t, 3 df)", "skewed (lognormal)", "10 % of trials disturbed"]
+SOUND = ["normal", "heavy tails (t, 3 df)", "skewed (lognormal)", "10% of trials disturbed"]
 SOUND += ["one stage 5 times as noisy"]
 
 

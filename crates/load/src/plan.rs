@@ -290,7 +290,7 @@ impl Asked {
             name: "indexes",
             value: if builds { "dropped and built again" } else { "kept up" }.to_owned(),
             why: format!(
-                "{} of {name} {units} are new; from {BUILDS_FROM_PERCENT} % of what is there on, \
+                "{} of {name} {units} are new; from {BUILDS_FROM_PERCENT}% of what is there on, \
                  building is faster",
                 units - from
             ),

@@ -130,7 +130,7 @@ def _sentence(row: DisasterFacts) -> str:
         return (
             f"{where}: everything came back from {cuts}; none of"
             f" {plural(row.acknowledged, 'acknowledged commit', thousands=True)} is missing. At"
-            f" 95 % at most {share_text(row.harmed.high)} of such cuts do"
+            f" 95% at most {share_text(row.harmed.high)} of such cuts do"
             f" harm.{_outage(row)}{_repairs(row)}"
         )
     parts = []

@@ -1,7 +1,7 @@
 """A limit for CI: which stages of a comparison lie below a ratio, shown by their whole interval.
 
-A stage that truly stands at the limit, or above, is failed in 2.5 % of cases at most: its interval
-of 95 % lies below the ratio too far in half of those 5 % that miss it. Each stage has that rate.
+A stage that truly stands at the limit, or above, is failed in 2.5% of cases at most: its interval
+of 95% lies below the ratio too far in half of those 5% that miss it. Each stage has that rate.
 """
 
 from __future__ import annotations

@@ -196,7 +196,7 @@ def unequal_beginning(seen: Seen) -> str | None:
 
 @_stands_against(
     "E6",
-    "gains of 1.2 % and 3.7 % from one run each",
+    "gains of 1.2% and 3.7% from one run each",
     rule="no verdict without two paired rounds; better only with an interval above 1",
     fires="report: verdicts",
 )

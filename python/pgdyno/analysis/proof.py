@@ -15,7 +15,7 @@ from pgdyno.stats.switchback import effect, elasticity, prices, total
 BINDS = 0.10
 """Throughput that follows a price by less than a tenth of it is not limited by it."""
 BRINGS = 1.02
-"""A resource whose absence brings less than 2 % brings nothing that a tuner would look for."""
+"""A resource whose absence brings less than 2% brings nothing that a tuner would look for."""
 WIDE = 0.5
 """A sum whose interval is wider says nothing of what is missing."""
 _SAID = 0.10  # dearer, in sentences

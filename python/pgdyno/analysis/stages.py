@@ -235,7 +235,7 @@ def noise_facts(plan: Plan, table: Table, confidence: float) -> NoiseFloor | Non
     sentence = (
         f"identical stages differ by a spread of {floor.sd:.2%} in a round"
         f" (interval {floor.sd_low:.2%} to {floor.sd_high:.2%}), at most by {floor.widest:.2%};"
-        f" the smallest effect seen with 80 % chance: {shown}"
+        f" the smallest effect seen with 80% chance: {shown}"
     )
     needed = tuple((one.effect, one.rounds) for one in floor.needed)
     return NoiseFloor(floor.sd, floor.sd_low, floor.sd_high, sentence, floor.warnings, needed)

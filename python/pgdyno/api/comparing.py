@@ -117,8 +117,8 @@ def compare(
         runs: A folder of further run files, which tell of the noise between sessions.
         ratio: A metric of `pgdyno.import_results`, by which results of other tools are set beside
             the first; None: no ratio to them.
-        fail_below: A ratio, e.g. 0.95: a stage falls below it if the whole 95 % interval of its
-            ratio does. One that truly stands at the limit, or above, is failed in 2.5 % of cases
+        fail_below: A ratio, e.g. 0.95: a stage falls below it if the whole 95% interval of its
+            ratio does. One that truly stands at the limit, or above, is failed in 2.5% of cases
             at most. None: nothing is held against a limit.
 
     Raises:

@@ -51,8 +51,8 @@ def history(
     Args:
         folder: Holds run files; others in it are left out, and so is a damaged one, which is named,
             unless a limit is asked for: it may be the newest.
-        fail_below: A ratio, e.g. 0.95: the newest run falls below it if the whole 95 % interval of
-            its ratio does. A stage that truly stands at the limit, or above, is failed in 2.5 % of
+        fail_below: A ratio, e.g. 0.95: the newest run falls below it if the whole 95% interval of
+            its ratio does. A stage that truly stands at the limit, or above, is failed in 2.5% of
             cases at most; which drop is found in four of five cases is part of the answer.
         against: The run that the newest one is held against.
 

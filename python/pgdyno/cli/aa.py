@@ -31,7 +31,7 @@ def aa(
     """Measure a stage of a plan against itself: what differs is noise.
 
     Prints how far apart two equal servers lie on this machine, and how many rounds a plan needs to
-    see differences of 1, 3, 5 and 10 %. Run it before you trust a small difference.
+    see differences of 1, 3, 5 and 10%. Run it before you trust a small difference.
 
     Example: pgdyno aa tuning --stage tuned
     """

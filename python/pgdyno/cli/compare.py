@@ -42,7 +42,7 @@ def compare(
         typer.Option(
             metavar="RATIO",
             help="Exit with 1 if a stage lies below this ratio to the first, e.g. 0.95: its whole"
-            " interval. One that stands at it or above is failed in 2.5 % of cases at most.",
+            " interval. One that stands at it or above is failed in 2.5% of cases at most.",
         ),
     ] = None,
     format_: Annotated[

@@ -20,8 +20,8 @@ def history(
         typer.Option(
             metavar="RATIO",
             help="Exit with 1 if the newest run lies below this ratio to --against, e.g. 0.95. A"
-            " stage that stands at it or above is failed in 2.5 % of cases at most; each stage"
-            " tells which drop is found in 80 %.",
+            " stage that stands at it or above is failed in 2.5% of cases at most; each stage"
+            " tells which drop is found in 80%.",
         ),
     ] = None,
     against: Annotated[
@@ -33,7 +33,7 @@ def history(
 ) -> None:
     """List the runs of a folder: one line a run and stage, and where a level changes.
 
-    Changes take eight or more runs of one stage; a series without one gets one in 5 % of cases at
+    Changes take eight or more runs of one stage; a series without one gets one in 5% of cases at
     most. Intervals and --fail-below take the noise between sessions: three or more further runs.
 
     Example: pgdyno history runs --fail-below 0.95 --against runs/baseline.sqlite

@@ -24,7 +24,7 @@ __all__ = ["Estimate", "Plan", "Protocol", "Stage", "Target", "TargetKind", "Tel
 
 TargetKind = Literal["embedded", "installed", "running"]
 Telemetry = Literal["none", "default", "full"]
-"""What is sampled while a load is driven: nothing, what costs below 1 %, or all that can be."""
+"""What is sampled while a load is driven: nothing, what costs below 1%, or all that can be."""
 
 
 @dataclass(frozen=True, slots=True)

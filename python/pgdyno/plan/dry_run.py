@@ -159,8 +159,8 @@ def _protocol_lines(protocol: Protocol) -> list[str]:
     lines = [
         f"{rounds_text(protocol)}; warm-up {seconds_text(protocol.warmup_s)},"
         f" window {seconds_text(protocol.window_s)}",
-        f"equivalent within {protocol.margin * 100:g} %,"
-        f" intervals of {protocol.confidence * 100:g} %, lowest rung {protocol.lowest_rung}"
+        f"equivalent within {protocol.margin * 100:g}%,"
+        f" intervals of {protocol.confidence * 100:g}%, lowest rung {protocol.lowest_rung}"
         f"{', lost connections allowed' * protocol.survive}"
         f"{', crash and recovery after each window' * protocol.crash_recovery}",
         "" if checked is None else f"consistency checked up to round {checked}",

@@ -126,10 +126,10 @@ def _price_list(facts: DrillFacts) -> tuple[Section, ...]:
     )
     caption = (
         f"Throughput ({facts.gains.headline}) against the first stage in run {facts.gains.run},"
-        " with 95 % intervals, beside what disasters took here."
+        " with 95% intervals, beside what disasters took here."
     )
     heads = (
-        *columns("stage", "brings", "95 %", "n"),
+        *columns("stage", "brings", "95%", "n"),
         *(Column(f"{one.name} took", align="left") for one in facts.disasters),
     )
     return (Section("prices", "What each rung brings, and takes",
@@ -140,7 +140,7 @@ def _drawings(facts: DrillFacts) -> dict[str, Drawing]:
     if facts.gains is None:
         return {}
     about = (
-        "Throughput as a multiple of the first stage's, with 95 % intervals; beside each stage the"
+        "Throughput as a multiple of the first stage's, with 95% intervals; beside each stage the"
         " worst that disasters took from it."
     )
     height = height_px(len(facts.prices))
@@ -165,7 +165,7 @@ def _panel(prices: tuple[Price, ...]) -> Panel:
 
 def _table(facts: DrillFacts) -> Table:
     heads = columns("stage", "disaster", "cuts", "did not come back", "damaged", "commits lost",
-                    "harmed", "95 %", "most commits lost", ("lost since", "s"), ("recovery", "s"),
+                    "harmed", "95%", "most commits lost", ("lost since", "s"), ("recovery", "s"),
                     "stayed down", ("outage", "s"), "harm")  # fmt: skip
     caption = (
         "Cuts by what came back. Harmed: did not come back, came back damaged, or without commits"

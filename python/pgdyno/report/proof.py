@@ -62,7 +62,7 @@ def render_json(facts: ProofFacts) -> str:
 
 def summary(facts: ProofFacts) -> RenderableType:
     """Its probes and what they amount to, for a terminal."""
-    table = Printed("probe", "ratio", "95 %", "elasticity", "95 %", "n", "", box=None,
+    table = Printed("probe", "ratio", "95%", "elasticity", "95%", "n", "", box=None,
                     pad_edge=False)  # fmt: skip
     for one in facts.probes:
         table.add_row(one.probe.name, *_figures(one), _WORDS[one.state][0])
@@ -95,7 +95,7 @@ def document(facts: ProofFacts) -> Document:
 
 
 def _table(facts: ProofFacts) -> Table:
-    heads = columns("probe", "throughput", "95 %", "elasticity", "95 %", "n", "used", "factor", "")
+    heads = columns("probe", "throughput", "95%", "elasticity", "95%", "n", "used", "factor", "")
     rows = tuple(
         (
             Cell(one.probe.name, note=one.probe.resource),
@@ -175,7 +175,7 @@ def _prices(facts: ProofFacts) -> tuple[Section, ...]:
         f"All combinations of what is free, {plural(facts.prices.repetitions, 'time')}: a resource"
         " free alone, free after all others, and its mean over all orders in which they could"
         " become free; these multiply to what all of them bring. Exposed: what is worth most once"
-        " this one is free. 95 % intervals."
+        " this one is free. 95% intervals."
     )
     heads = columns("probe", "alone", "last", "share", "exposed")
     return (Section("combinations", "Prices together", (Table(caption, heads, rows),)),)
@@ -198,12 +198,12 @@ def _drawings(facts: ProofFacts) -> dict[str, Drawing]:
     return {
         "free": Drawing(
             "If it were free", "Throughput without the price of a resource, as a multiple of what"
-            " it is; 95 % intervals.",
+            " it is; 95% intervals.",
             height_px(len(free)), 1, (), (_free(free),),
         ),
         "dearer": Drawing(
             "What throughput follows", "Elasticity: by how many per cent throughput falls where the"
-            " resource gets a per cent dearer; 95 % intervals.",
+            " resource gets a per cent dearer; 95% intervals.",
             height_px(len(dearer)), 1, (), (_dearer(dearer),),
         ),
     }  # fmt: skip

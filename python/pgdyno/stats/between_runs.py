@@ -181,7 +181,7 @@ def _fewer_rounds(one: RunMean, noise: SessionNoise) -> float:
 def falls_below(low: float, high: float, limit: float) -> bool | None:
     """Whether a ratio is below a limit: only if its whole interval is; None: not known.
 
-    A run that truly stands at the limit, or above, is found below it in 2.5 % of cases at most.
+    A run that truly stands at the limit, or above, is found below it in 2.5% of cases at most.
     """
     if high < limit:
         return True
@@ -189,7 +189,7 @@ def falls_below(low: float, high: float, limit: float) -> bool | None:
 
 
 def least_found(limit: float, noise: SessionNoise, confidence: float) -> float:
-    """The ratio from which on a drop below the limit is found with 80 % chance, about."""
+    """The ratio from which on a drop below the limit is found with 80% chance, about."""
     error = noise.sd * sqrt(2)
     quantile = float(special.stdtrit(noise.freedom, (1 + confidence) / 2))
     return limit * exp(-(quantile + _FOUND_SD) * error)

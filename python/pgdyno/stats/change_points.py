@@ -5,7 +5,7 @@ its largest size is held against that of the same values in any order. It needs 
 only that runs of one level could have come in any order: a slow drift is found as a change. The
 chance is simulated with a fixed seed, so that the same series gives the same answer.
 
-A series without a change gets one in at most 5 % of cases, which a simulation asserts
+A series without a change gets one in at most 5% of cases, which a simulation asserts
 (tests/unit/stats/test_stats_change_points.py). Series below `RUNS_MIN` cannot reach that level.
 
 Source: A. N. Pettitt, "A non-parametric approach to the change-point problem", Applied Statistics

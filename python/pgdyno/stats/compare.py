@@ -6,8 +6,8 @@ the choices, and the measured error rates, stand in docs/concepts/statistics.md.
 Two families of comparisons are made of a plan: each stage against the first, and each against the
 one before; where loads differ, only those of the same load. Intervals hold one at a time, at the
 confidence asked for. The verdicts "better" and "worse" moreover need a Holm-adjusted p value within
-their family, so that a plan of equal stages has at most 5 % chance of any false verdict in either
-family. "Equivalent" needs no adjustment: its interval is twice as strict as a 5 % equivalence test
+their family, so that a plan of equal stages has at most 5% chance of any false verdict in either
+family. "Equivalent" needs no adjustment: its interval is twice as strict as a 5% equivalence test
 asks for.
 
 A trial that failed is no gap but evidence against its stage: no verdict in its favour, and no

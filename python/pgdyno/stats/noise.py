@@ -26,7 +26,7 @@ ROUNDS = (3, 5, 10)
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """Rounds to see an effect with 80 % chance; `None`: more than 1000."""
+    """Rounds to see an effect with 80% chance; `None`: more than 1000."""
 
     effect: float  # as a share, e.g. 0.03
     rounds: int | None
@@ -35,7 +35,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Smallest effect that a number of rounds shows with 80 % chance."""
+    """Smallest effect that a number of rounds shows with 80% chance."""
 
     rounds: int
     effect: float  # as a share

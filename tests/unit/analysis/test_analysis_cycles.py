@@ -367,7 +367,7 @@ def test_stages_that_vacuum_otherwise_get_no_verdict_from_windows_without_it(
 
 
 def test_vacuum_is_no_share_of_next_to_no_wal(tmp_path: Path) -> None:
-    """Who only reads has windows whose WAL is vacuum's alone: 97 % and 0 % were a red light."""
+    """Who only reads has windows whose WAL is vacuum's alone: 97% and 0% were a red light."""
     times = np.array([0, 100 * SECOND_NS])
     write_miniature(tmp_path / "run.sqlite")
     with RunFile.read(tmp_path / "run.sqlite") as run:

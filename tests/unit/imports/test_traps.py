@@ -21,7 +21,7 @@ FIRES = {
     "T6": ("go-tpc-0-summary.txt", "by the longest time are 19,384 a minute"),
     "T7": ("hammerdb-3.2-console.txt", "NOPM is 0.333 of TPM, the mix has 0.435"),
     "T8": ("hammerdb-4.9-primary.txt", "the instance is a primary"),
-    "T9": ("sysbench-1.0-tpcc-command.txt", "about 43.5 %"),
+    "T9": ("sysbench-1.0-tpcc-command.txt", "about 43.5%"),
     "T10": ("pgbench-15-select-connect.txt", "connected anew"),
     "T12": ("dbt2-0.40-mix.log", "35 New-Orders rolled back and 22 failed"),
     "T13": ("ycsb-0.1-text.txt", "whole milliseconds; CLEANUP"),
@@ -30,7 +30,7 @@ FIRES = {
         "only in part as benchmarksql-4.1-apart.txt, line 6 (90%)",
     ),
     "T15": ("pgbench-10-summary.txt", "number of failed transactions"),
-    "E2": ("field-benchmarksql-9.5-properties.txt", "36 % of Payments"),
+    "E2": ("field-benchmarksql-9.5-properties.txt", "36% of Payments"),
     "E6": ("benchmarksql-5.0-console.txt", "it is one run"),
     "E7": ("field-benchmarksql-9.5-properties.txt", "60 s were asked for, and it ran 600 s"),
 }

@@ -78,10 +78,10 @@ def test_every_value_says_where_it_comes_from() -> None:
     details = {one.name: one.origin.detail for one in settings}
 
     assert {one.origin.kind for one in settings} == {OriginKind.PROFILE}
-    assert details["shared_buffers"] == "25 % of 24.0 GiB of memory"
-    assert details["max_wal_size"] == "25 % of 80.0 GiB of free disk"
-    assert details["min_wal_size"] == "25 % of max_wal_size"
-    assert details["maintenance_work_mem"] == "2 % of 24.0 GiB of memory"
+    assert details["shared_buffers"] == "25% of 24.0 GiB of memory"
+    assert details["max_wal_size"] == "25% of 80.0 GiB of free disk"
+    assert details["min_wal_size"] == "25% of max_wal_size"
+    assert details["maintenance_work_mem"] == "2% of 24.0 GiB of memory"
     assert details["huge_pages"] == "0 pages of 2.00 MiB are free, 3212 would be needed"
     assert details["checkpoint_timeout"] == "profile tuned"
 

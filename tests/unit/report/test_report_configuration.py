@@ -40,7 +40,7 @@ def test_the_best_stage_that_loses_nothing_is_recommended(run: Run) -> None:
     assert "Stage tuned gave ×" in text
     assert set(lines_of(text)) == {"effective_cache_size", "shared_buffers"}
     assert all("not measured alone" in why for why in lines_of(text).values())
-    assert "25 % of 23.5 GiB of memory" in lines_of(text)["shared_buffers"]
+    assert "25% of 23.5 GiB of memory" in lines_of(text)["shared_buffers"]
 
 
 def test_a_setting_that_two_stages_differ_in_alone_has_its_own_gain(run: Run) -> None:

@@ -93,7 +93,7 @@ pub(super) fn lines(spec: &PgbenchSpec, audit: &PgbenchAudit) -> Vec<AuditLine> 
         AuditLine {
             name: format!("distribution of {name}"),
             source: format!(
-                "pgbench's random(): uniform; chi-square over {} classes, 99.9 % point",
+                "pgbench's random(): uniform; chi-square over {} classes, 99.9% point",
                 chi.classes
             ),
             measured: chi.statistic,

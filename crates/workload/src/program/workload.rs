@@ -81,7 +81,7 @@ impl Workload for Programs {
                 if certain { (expected, expected) } else { binomial_band(expected, all) };
             AuditLine {
                 name: format!("share of {}", program.name),
-                source: "the weights, 99.9 % binomial band".into(),
+                source: "the weights, 99.9% binomial band".into(),
                 measured: real(count) / real(all.max(1)),
                 n: all,
                 low,

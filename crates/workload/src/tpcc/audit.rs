@@ -224,7 +224,7 @@ fn mix(spec: &TpccSpec, audit: &TpccAudit) -> Vec<AuditLine> {
             };
             line(
                 &format!("share of {kind}"),
-                "the plan's mix, 99.9 % binomial band",
+                "the plan's mix, 99.9% binomial band",
                 (real(count) / real(all), all),
                 (low, high),
                 "1",
@@ -265,7 +265,7 @@ fn banded(
         format!("clause {clause}: {} to {}", text.0, text.1)
     } else {
         let n = measured.1;
-        format!("clause {clause}: {} to {}, widened to the 99.9 % band of {n}", text.0, text.1)
+        format!("clause {clause}: {} to {}, widened to the 99.9% band of {n}", text.0, text.1)
     };
     line(name, &source, measured, band, unit)
 }
@@ -281,7 +281,7 @@ fn skew(name: &str, clause: &str, weights: &[u64], seen: &[u64]) -> AuditLine {
     let chi = by_likelihood(weights, seen, CLASSES);
     let n = seen.iter().sum();
     let source = format!(
-        "clause {clause}, chi-square over {} classes of the exact distribution, 99.9 % point",
+        "clause {clause}, chi-square over {} classes of the exact distribution, 99.9% point",
         chi.classes
     );
     let name = format!("distribution of {name}");
@@ -301,7 +301,7 @@ fn deliveries(audit: &TpccAudit) -> [AuditLine; 2] {
     let limit = (n / 100).max(1);
     let share = real(audit.deliveries_with_skips) / real(n);
     let band = (0.0, real(limit) / real(n));
-    let source = "clauses 2.7.4.2 and 9.2.1.7: 1 %, or one if that is more";
+    let source = "clauses 2.7.4.2 and 9.2.1.7: 1%, or one if that is more";
     let districts = (real(audit.skipped_districts), n);
     [
         line("deliveries that skipped a district", source, (share, n), band, "1"),

@@ -118,7 +118,7 @@ fn of_blocks(spec: &TpccSpec) -> Option<Deviation> {
     let drawn = if own > 1 { "is drawn among those of the same server" } else { "is not drawn" };
     let what = format!(
         "{count} servers hold {own} of {} warehouses each, and another warehouse {drawn}: without \
-         blocks {payments:.2} % of the payments and {lines:.2} % of the order lines would go to \
+         blocks {payments:.2}% of the payments and {lines:.2}% of the order lines would go to \
          another server's, here none does",
         spec.warehouses
     );

@@ -188,7 +188,7 @@ class _Summary(_Rows):
 
 
 class _Histogram(_Rows):
-    """`histogram.csv` of 6: lower edges in seconds of buckets that are 1.3 % wide."""
+    """`histogram.csv` of 6: lower edges in seconds of buckets that are 1.3% wide."""
 
     def __init__(self, number: int, form: str) -> None:
         super().__init__(number, form)

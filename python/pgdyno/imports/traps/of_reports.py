@@ -59,7 +59,7 @@ def not_told(one: Imported, _beside: Sequence[Imported]) -> str | None:
 @trap(
     "E2", "BenchmarkSQL",
     what="a mix with fewer Payments than the text asks for is called TPC-C",
-    fires="Payments are below 43 %, or another kind below 4 %; unknown without a mix",
+    fires="Payments are below 43%, or another kind below 4%; unknown without a mix",
 )  # fmt: skip
 def not_the_mix(one: Imported, _beside: Sequence[Imported]) -> str | None:
     """Clause 5.2.3 has least shares."""
@@ -72,7 +72,7 @@ def not_the_mix(one: Imported, _beside: Sequence[Imported]) -> str | None:
         )
     if payment >= _PAYMENT_LEAST and other >= _OTHER_LEAST:
         return None
-    return f"the mix has {payment:g} % of Payments, the text asks for 43 %: it is another load"
+    return f"the mix has {payment:g}% of Payments, the text asks for 43%: it is another load"
 
 
 @trap(
@@ -110,7 +110,7 @@ def _is_alike(one: Imported, other: Imported, keys: Sequence[str]) -> bool:
 @trap(
     "E7",
     what="the file asks for one duration, the output tells another",
-    fires="asked and told durations differ by more than 5 % and 2 s; unknown without both",
+    fires="asked and told durations differ by more than 5% and 2 s; unknown without both",
 )
 def other_duration(one: Imported, _beside: Sequence[Imported]) -> str | None:
     """What was asked for is not always what ran."""

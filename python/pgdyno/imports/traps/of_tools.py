@@ -28,7 +28,7 @@ def _nopm(one: Imported) -> float | None:
 @trap(
     "T1", "BenchmarkSQL", "go-tpc", "DBT-2", "BenchBase",
     what="transactions of all kinds a minute are called tpmC",
-    fires="New-Orders are not the share of all that the mix has; without a mix, not 45 %",
+    fires="New-Orders are not the share of all that the mix has; without a mix, not 45%",
 )  # fmt: skip
 def total_called_tpmc(one: Imported, _beside: Sequence[Imported]) -> str | None:
     """New-Orders and all transactions must stand to each other as the mix has them."""
@@ -156,7 +156,7 @@ def one_digit(one: Imported, _beside: Sequence[Imported]) -> str | None:
 @trap(
     "T6", "go-tpc",
     what="each kind's rate is over its own seconds, and tpmTotal adds them up",
-    fires="tpmTotal differs by more than 1 % from all counts by the longest time",
+    fires="tpmTotal differs by more than 1% from all counts by the longest time",
 )  # fmt: skip
 def own_seconds(one: Imported, _beside: Sequence[Imported]) -> str | None:
     """Counts by the longest `Takes` are rates over one time."""
@@ -219,7 +219,7 @@ def tps_of_all_kinds(one: Imported, _beside: Sequence[Imported]) -> str | None:
     if "tpcc" not in str(script):
         return None
     return (
-        "tps are transactions of all kinds, about 43.5 % of them New-Orders by the default mix; how"
+        "tps are transactions of all kinds, about 43.5% of them New-Orders by the default mix; how"
         " many they were is not told, so there is no NOPM"
     )
 

@@ -89,7 +89,7 @@ def _sized(
     words = f"of {setting.of}"
     if setting.of in amounts:
         words = f"of {bytes_text(amount)} of {setting.of.replace('_', ' ')}"
-    words = f"{setting.share * 100:g} % {words}"
+    words = f"{setting.share * 100:g}% {words}"
     size = _stepped(int(amount * setting.share), knob, setting.step)
     least = base_units(knob, setting.at_least)
     if size < least:

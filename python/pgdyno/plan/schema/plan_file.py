@@ -202,7 +202,7 @@ class ProtocolTable(Table):
     telemetry: Telemetry = Field(
         "default",
         description="What is sampled while the load runs: of the host, of every process of the "
-        "server, of its sessions and its statistics. `default`: what costs less than 1 % of "
+        "server, of its sessions and its statistics. `default`: what costs less than 1% of "
         "throughput. `full`: all that can be read, for finding a cause rather than for comparing. "
         "`none`: nothing, so that the report knows no more than the driver does.",
     )

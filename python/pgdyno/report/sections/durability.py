@@ -64,7 +64,7 @@ def _measured(facts: Facts) -> list[Block]:
     caption = (
         f"What disasters took when drill {measured[0].drill} rehearsed them with"
         f" {measured[0].load}: from the stage itself where it was drilled with these settings, else"
-        " from stages of its rung. Below, the share of cuts that did harm, 95 % intervals."
+        " from stages of its rung. Below, the share of cuts that did harm, 95% intervals."
     )
     return [Table(caption, heads, rows)]
 
