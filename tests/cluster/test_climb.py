@@ -29,7 +29,7 @@ PLAN = {
     "protocol": {"rounds": 8, "stop": "rounds", "warmup_s": 0.5, "window_s": 1},
     "stage": [{"name": "initdb", "why": "What everybody gets."}],
 }  # fmt: skip
-FLUSH = RuleAnswer(4, "flush", "the flush of WAL at commit", "finding", "flushes take 41 %",
+FLUSH = RuleAnswer(4, "flush", "the flush of WAL at commit", "finding", "flushes take 41%",
                    gain=Gain(1.4, 1.5, 1.6))  # fmt: skip
 ROUND = 3  # trials: the base, and two moves
 LIMITS = pgdyno.ClimbLimits(lowest=Rung.D2, minutes=30)
@@ -82,6 +82,8 @@ def test_a_climb_is_stopped_in_a_step_gone_on_with_and_judged(
     assert (climbed.final is not None) == bool(climbed.accepted)
     if climbed.final is not None:
         assert climbed.final.stages[:2] == ("initdb", "climbed")
+        assert climbed.final.plain
+        assert tuple(one.base for one in climbed.final.beside) == climbed.final.stages[2:]
         climbed_stage = plan_in(pgdyno.Run(folder / "climb" / "final.sqlite").info).stages[1]
         kept = {one.name for one in climbed_stage.settings}
         assert kept >= {change.name for one in climbed.accepted if one.move in climbed.kept

@@ -47,6 +47,13 @@ def plain(stages: Sequence[StageFacts]) -> tuple[str, ...]:
     return (*praised, *_not_known(best), *_not_better(others))
 
 
+def outcome(name: str, base: str, verdict: str, ratio: float | None) -> str:
+    """A sentence on two stages of which neither need be the first."""
+    if verdict == "better" and ratio is not None:
+        return f"`{name}` is {_faster(ratio)} `{base}`."
+    return _OUTCOMES[verdict].format(names=f"`{name}`", base=f"`{base}`", **_NUMBERS[False])
+
+
 def tail_sentence(stage: StageFacts) -> str:
     """What a finding says of a stage's slowest requests; empty where that is not known."""
     tail = deepest(stage)

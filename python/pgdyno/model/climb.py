@@ -82,6 +82,8 @@ class Judged:
     stages: tuple[str, ...]
     found: tuple[Found, ...]  # of those after the first, against it
     left_out: tuple[NotTried, ...]  # stages that cannot be carried out here
+    plain: tuple[str, ...] = ()  # what the run's own report says of the second, in plain words
+    beside: tuple[Found, ...] = ()  # the second against each of those after it
 
 
 @dataclass(frozen=True, slots=True)

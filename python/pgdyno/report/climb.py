@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from rich.console import Group, RenderableType
 from rich.text import Text as Line
 
+from pgdyno.analysis.plain import outcome
 from pgdyno.model.climb import Climbed, Found, Judged, Step, Tried
 from pgdyno.model.text import json_document
 from pgdyno.model.units import seconds_text, times_text
@@ -38,9 +39,10 @@ class Made:
 
 _TONES: dict[str, Tone] = {"better": "good", "worse": "bad", "equivalent": "quiet"}
 _ERRORS = (
-    "Each step is judged by the plan's own rule, at 5 % for all of its comparisons together; what"
-    " is kept after many tries looks better than it is, so that only the last section, measured on"
-    " fresh rounds, says what was gained."
+    "Each step is judged by the plan's own rule, at 5% for all of its comparisons together. What is"
+    " kept after many tries looks better than it is, so that only the last rounds, which are fresh,"
+    " say what was gained. Each comparison with a profile that people would take instead is judged"
+    " at 5% by itself."
 )
 
 
@@ -63,7 +65,8 @@ def render_json(found: Climbed, made: Made) -> str:
 
 def summary(found: Climbed) -> RenderableType:
     """What a terminal says at its end."""
-    return Group(*(Line(text) for text in (*sentences(found), *_step_lines(found))))
+    said = (text.replace("`", "") for text in (*sentences(found), *_step_lines(found)))
+    return Group(*map(Line, said))
 
 
 def sentences(found: Climbed) -> Iterator[str]:
@@ -77,21 +80,21 @@ def sentences(found: Climbed) -> Iterator[str]:
     elif found.final is None:
         yield f"{capital(kept or listed([o.move for o in found.accepted]))} helped, step by step."
     else:
-        yield _reached(found, found.final, kept)
+        yield from _reached(found, found.final, kept)
         yield from _beside_rivals(found.final)
     if found.stopped is not None:
-        yield f"It ended there: {found.stopped}"
+        yield f"The climb ended there: {found.stopped}"
     if errors := [one for one in _off(found) if one is not None]:
         mean = sum(errors) / len(errors)
         yield (
-            f"Of {plural(len(errors), 'belief')} that could be held against what came, the mean"
-            f" error is {mean:+.1%}."
+            f"In the mean of {plural(len(errors), 'try', 'tries')}, throughput was {abs(mean):.1%}"
+            f" {'less' if mean < 0 else 'more'} than predicted."
         )
     if found.beyond:
         best = found.beyond[0]
         yield (
-            f"Beyond rung {found.asked.limits.lowest}: {best.move} (rung {best.rung}) is believed"
-            f" to bring {best.predicted}, not measured."
+            f"Below rung {found.asked.limits.lowest}, {best.move} (rung {best.rung}) is predicted"
+            f" to bring {best.predicted}; it was not measured."
         )
 
 
@@ -101,7 +104,7 @@ def document(found: Climbed, made: Made) -> Document:
     return Document(
         title=f"How far does {found.asked.plan.stages[0].name} climb?",
         kicker=f"Climb of plan {found.asked.plan.name}",
-        label="Steps are tries: only the last rounds say what was gained",
+        label="What was gained is told by fresh rounds alone",
         about=(
             f"rung {limits.lowest} or above, {limits.minutes:g} minutes of steps,"
             f" {'the client may change' if limits.client else 'the client stays as it is'}"
@@ -117,25 +120,29 @@ def document(found: Climbed, made: Made) -> Document:
             *_last(found),
             *_futile(found),
             *_beyond(found),
+            Section("method", "Method", (Text(_ERRORS),)),
         ),
-        warnings=(_ERRORS,),
     )  # fmt: skip
 
 
-def _reached(found: Climbed, final: Judged, kept: str) -> str:
+def _reached(found: Climbed, final: Judged, kept: str) -> Iterator[str]:
     first = final.found[0]
     if first.ratio is None or first.low is None or first.high is None:
-        return f"{capital(kept)} were kept, and the last rounds judge nothing: {first.reason}."
-    return (
-        f"With {kept} the throughput is {times_text(first.ratio, first.low, first.high)} that of"
-        f" {first.base}, by {plural(first.rounds, 'fresh round')}: {first.verdict}."
+        yield f"{capital(kept)} were kept, and the last rounds judge nothing: {first.reason}."
+        return
+    yield from final.plain
+    yield (
+        f"`{final.stages[1]}` is `{first.base}` with {kept}:"
+        f" {times_text(first.ratio, first.low, first.high)} by"
+        f" {plural(first.rounds, 'fresh round')}, {first.verdict}."
     )
 
 
 def _beside_rivals(final: Judged) -> Iterator[str]:
-    for name, one in zip(final.stages[2:], final.found[1:], strict=False):
-        shown = _ratio(one)
-        yield f"That of profile {name} is {shown} beside it: {one.verdict}."
+    """What was reached beside each profile that people would take instead."""
+    for one in final.beside:
+        said = outcome(final.stages[1], one.base, one.verdict, one.ratio).removesuffix(".")
+        yield f"{said}: {_ratio(one)}."
 
 
 def _off(found: Climbed) -> list[float | None]:

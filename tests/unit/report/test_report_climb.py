@@ -6,12 +6,14 @@ import json
 from dataclasses import replace
 from io import StringIO
 
+import pytest
 from rich.console import Console
 
 from pgdyno.model.climb import Climbed
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.report import climb as report
 from tests.data.climbs import MADE, a_climb, broken_off
+from tests.data.climbs import found as found_of
 
 
 def said(found: Climbed) -> str:
@@ -36,16 +38,33 @@ def test_every_try_is_in_every_form_with_what_was_believed_and_got() -> None:
 
 
 def test_the_answer_rests_on_the_fresh_rounds_alone() -> None:
-    first, *_ = report.sentences(a_climb())
-    assert first == (
-        "With larger-buffers the throughput is ×1.21 (1.19 to 1.23) that of initdb, by 8 fresh"
-        " rounds: better."
+    first, second, third, *_ = report.sentences(a_climb())
+    assert first == "`climbed` is 21% faster than `initdb`, and nothing is lost."
+    assert second == (
+        "`climbed` is `initdb` with larger-buffers: ×1.21 (1.19 to 1.23) by 8 fresh rounds, better."
     )
+    assert third == "`climbed` is 6% faster than `tuned`: ×1.061 (1.040 to 1.082)."
     text = "\n".join(report.sentences(a_climb()))
-    assert "That of profile tuned is ×1.140 (1.117 to 1.163) beside it: better." in text
-    assert "It ended there: The limit is the flush" in text
-    assert "the mean error is -3.4%" in text
-    assert "Beyond rung D0: async-commit (rung D2) is believed to bring ×1.41" in text
+    assert "The climb ended there: The limit is the flush" in text
+    assert "In the mean of 4 tries, throughput was 3.4% less than predicted." in text
+    assert "Below rung D0, async-commit (rung D2) is predicted to bring ×1.41" in text
+    assert "`" not in said(a_climb()), "a terminal has no such letters"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "sentence"),
+    [
+        ("worse", "`climbed` is slower than `tuned`: ×0.900 (0.882 to 0.918)."),
+        ("equivalent", "`climbed` is as fast as `tuned`: ×0.900 (0.882 to 0.918)."),
+        ("undecided", "Whether `climbed` is faster than `tuned` is not known yet: ×0.900 (0.882 to"
+                      " 0.918)."),
+    ],
+)  # fmt: skip
+def test_what_people_would_take_instead_is_never_left_out(verdict: str, sentence: str) -> None:
+    whole = a_climb()
+    assert whole.final is not None
+    final = replace(whole.final, beside=(found_of("tuned", 0.9, verdict),))
+    assert sentence in list(report.sentences(replace(whole, final=final)))
 
 
 def test_what_is_not_missed_and_what_did_not_help_are_told() -> None:

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pgdyno.analysis.facts import StageFacts
+from pgdyno.analysis.facts import Comparison, StageFacts
+from pgdyno.analysis.plain import plain
 from pgdyno.analysis.run import plan_in
 from pgdyno.api.experiments import plan as of_plan
 from pgdyno.api.notebook_line import with_line
@@ -260,11 +261,13 @@ class _Climb:
         self._on_event(Noted("The end: what was reached, beside where it began, on fresh rounds."))
         run, _ = self._measured("final.sqlite", plan)
         beyond = [one for one in self._proposal(Rung.D6).facts.tries if one.rung > limits.lowest]
-        self._put(
-            replace(
-                self._now, final=_judged("final.sqlite", run, tuple(left_out)), beyond=tuple(beyond)
-            )
+        first, best, *rivals = run.facts.stages
+        final = replace(
+            _judged("final.sqlite", run, tuple(left_out)),
+            plain=plain((first, best)),
+            beside=tuple(_as_found(run.compare(best.name, one.name)) for one in rivals),
         )
+        self._put(replace(self._now, final=final, beyond=tuple(beyond)))
 
 
 def _over(plan: Plan, now: Climbed) -> str | None:
@@ -324,10 +327,15 @@ def _found(stage: StageFacts) -> Found:
     one = stage.to_first
     if one is None:
         return Found("", None, None, None, "not judged", "it is not compared", 0)
-    reason = one.reason
+    found = _as_found(one)
     if one.verdict == "better" and _slower(stage):
-        reason = f"{reason}; its slowest requests take longer by a fifth or more"
-    return Found(one.base, one.ratio, one.low, one.high, one.verdict, reason, one.rounds)
+        reason = f"{one.reason}; its slowest requests take longer by a fifth or more"
+        return replace(found, reason=reason)
+    return found
+
+
+def _as_found(one: Comparison) -> Found:
+    return Found(one.base, one.ratio, one.low, one.high, one.verdict, one.reason, one.rounds)
 
 
 def _judged(name: str, run: Run, left_out: tuple[NotTried, ...]) -> Judged:
