@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from pgdyno.host.disk_lock import VARIABLE
 from tests import children
 from tests.leftovers import PREFIX, SESSION, leftovers, machine
 from tests.tally import take_tallies
@@ -95,6 +96,18 @@ class _Failing:
             terminal.write_line(f" {report.nodeid} failed in its {report.when}", red=True)
             for line in report.longreprtext.splitlines()[-LAST_LINES:]:
                 terminal.write_line(f"   {line}")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _disks_of_our_own() -> Iterator[None]:
+    """Tests side by side, and other sessions, measure on one disk: locks are a worker's own."""
+    folder = Path(tempfile.mkdtemp(prefix="disks-", dir=os.environ[SESSION]))
+    folder.chmod(0o755)
+    for disk in Path("/sys/class/block").glob("*"):
+        (folder / disk.name).mkdir()
+    os.environ[VARIABLE] = str(folder)
+    yield
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(autouse=True)

@@ -9,20 +9,22 @@ import time
 _PAUSE_S = 0.02
 
 
-def try_lock(handle: int, patience_s: float = 0.0) -> bool:
+def try_lock(handle: int, patience_s: float = 0.0, *, shared: bool = False) -> bool:
     """Lock what is open for this process alone; False: another one has it.
 
     Args:
         handle: Of a file or a folder.
         patience_s: How long another one is waited for.
+        shared: Others who share it may have it as well.
 
     Raises:
         OSError: It is on a file system without locks.
     """
     deadline = time.monotonic() + patience_s
+    how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     while True:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, how | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 return False

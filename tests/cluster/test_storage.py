@@ -184,6 +184,62 @@ def live(processes: list[psutil.Process]) -> list[psutil.Process]:
     return [one for one in processes if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
 
 
+STORAGES = """
+name = "places"
+question = "Does the place matter?"
+
+[protocol]
+rounds = 2
+window_s = 2.0
+
+[workload]
+kind = "tpcb"
+scale = 1
+
+[[stage]]
+name = "here"
+why = "Where pgdyno keeps its clusters."
+
+[[stage]]
+name = "there"
+why = "Elsewhere on the same disk."
+folder = "{}"
+"""
+
+
+def test_a_disk_that_is_probed_is_nobody_elses(folder: Path, home_env: Path) -> None:
+    """Below two folders of one disk a probe measures the other, and so does a plan of storages."""
+    first, second, plan = folder / "first", folder / "second", folder / "plan.toml"
+    first.mkdir()
+    second.mkdir()
+    plan.write_text(STORAGES.format(second))
+    process = children.started(
+        arguments(first, out=folder / "s.sqlite", more=("--seconds", "30")),
+        env=os.environ | {"PGDYNO_HOME": str(home_env)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    until_measuring(folder / "s.sqlite", process)
+    until(lambda: list(first.glob(".pgdyno-storage-*")), "its folder")
+    (own,) = first.glob(".pgdyno-storage-*")
+    probe = storage(second, home=home_env, out=folder / "other.sqlite")
+    words = [sys.executable, "-m", "pgdyno", "run", str(plan), "--out", str(folder / "r.sqlite")]
+    run = subprocess.run(words, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    assert process.poll() is None, "it ended too early"
+    process.send_signal(signal.SIGINT)
+    process.wait(DEADLINE_S)
+
+    for done in (probe, run):
+        said = " ".join(done.stderr.split())
+        assert done.returncode == 3, said
+        assert "on which another pgdyno measures: process" in said
+        assert f"process {process.pid} of user" in said
+        assert f"in {own}" in said
+        assert "Wait until it has ended" in said
+    assert not list(folder.glob("*other*"))
+    assert not list(folder.glob("r.*"))
+    assert list(second.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
 )

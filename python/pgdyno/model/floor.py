@@ -21,6 +21,7 @@ ROUNDS, QUICK_ROUNDS = 5, 3  # of probes in turn, where nothing else is asked fo
 ROUNDS_MIN, ROUNDS_MAX = 2, 100  # one tells nothing of the spread
 SECONDS_MAX = 3600  # of a window
 TRANSACTION_US_MAX = 10_000_000
+NO_DISK_KNOWN = "the disk below is not known, so nobody notices another pgdyno that measures on it"
 BLOCK_BYTES = 8192  # of PostgreSQL's pages, and of everything measured here
 
 
@@ -68,9 +69,11 @@ class DeviceClaims:
         if self.in_memory:
             return f"in memory ({self.file_system}): no disk is measured"
         device = self.block_device or self.device
+        if not self.disks:
+            return f"on {self.file_system}, {device}: {NO_DISK_KNOWN}"
         if self.backing_file:
-            return f"on {self.file_system}, {device}, a file on {', '.join(self.disks) or 'a disk'}"
-        below = f" on {', '.join(self.disks)}" if self.disks and self.disks != (device,) else ""
+            return f"on {self.file_system}, {device}, a file on {', '.join(self.disks)}"
+        below = f" on {', '.join(self.disks)}" if self.disks != (device,) else ""
         return f"on {self.file_system}, {device}{below}"
 
 

@@ -10,7 +10,7 @@ from rich.text import Text as Line
 
 from pgdyno.analysis.storage_advice import storage_advice
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
-from pgdyno.model.floor import PATTERNS, PAUSES_US, Pattern
+from pgdyno.model.floor import NO_DISK_KNOWN, PATTERNS, PAUSES_US, Pattern
 from pgdyno.model.floor_figures import DEFAULT_METHOD, NEAR_PEAK, PROGRAMS, Doubt
 from pgdyno.model.text import json_document
 from pgdyno.model.units import bytes_text, count_text, moment_text, ns_text
@@ -143,6 +143,8 @@ def limits(facts: StorageFacts) -> list[str]:
                 f"{path.path}: {path.claims.file_system} refuses direct I/O, so the page cache"
                 " is measured, and the number of requests under way means little"
             )
+        if not path.claims.disks and not path.claims.in_memory:
+            lines.append(f"{path.path}: {NO_DISK_KNOWN}")
         if not path.prepared.beyond_memory:
             lines.append(
                 f"{path.path}: the file of {bytes_text(size)} fits into memory"

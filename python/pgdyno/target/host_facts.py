@@ -44,7 +44,7 @@ def host_facts(data: Path, folders: Iterable[str] = ()) -> HostFacts:
         data: The folder where clusters are put.
         folders: Others that stages name for theirs.
     """
-    existing = _existing(data)
+    folder = existing(data)
     meminfo = read_meminfo(Path("/proc/meminfo").read_text())
     usable = len(os.sched_getaffinity(0))
     return HostFacts(
@@ -52,11 +52,11 @@ def host_facts(data: Path, folders: Iterable[str] = ()) -> HostFacts:
         memory_bytes=min(meminfo["MemTotal"], cgroup_memory_limit() or meminfo["MemTotal"]),
         huge_pages_free=_huge_pages_free(meminfo),
         huge_page_bytes=meminfo.get("Hugepagesize", 2 << 20),
-        free_disk_bytes=shutil.disk_usage(existing).free,
+        free_disk_bytes=shutil.disk_usage(folder).free,
         data_path=str(data),
-        file_system=file_system(existing)["type"],
-        durability=storage_losses(existing.resolve(), "data folder"),
-        data_device_number=existing.stat().st_dev,
+        file_system=file_system(folder)["type"],
+        durability=storage_losses(folder.resolve(), "data folder"),
+        data_device_number=folder.stat().st_dev,
         places=tuple(_places(folders)),
     )
 
@@ -203,7 +203,7 @@ def manifest(data: Path, folders: Iterable[str] = ()) -> HostManifest:
 
 
 def _manifest_of(folder: Path) -> FileSystem:
-    return FileSystem(**file_system(_existing(folder)))
+    return FileSystem(**file_system(existing(folder)))
 
 
 def driver_hash() -> str:
@@ -235,8 +235,9 @@ _SYSCTLS = (
 )
 
 
-def _existing(path: Path) -> Path:
-    return path if path.exists() else _existing(path.parent)
+def existing(path: Path) -> Path:
+    """The path itself, or the nearest folder above it that is there."""
+    return path if path.exists() else existing(path.parent)
 
 
 def _cpu_model() -> str:

@@ -9,7 +9,7 @@ stops when it is decided leaves out what its looks show to be needed no more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from pgdyno.api.runs import Experiment, Run, named_now, reported
 from pgdyno.api.stage_machine import machine_of, require_allowed
 from pgdyno.catalog.contract import require_release
 from pgdyno.drive.fleet import look
+from pgdyno.host.disk_lock import disks_taken
 from pgdyno.model.build import Build
 from pgdyno.model.calibration import Ceiling
 from pgdyno.model.errors import Interrupted, LostError, MachineError, PlanError, TargetError
@@ -123,26 +124,27 @@ def carried_out(
     require_rights(record, plan.server)
 
     def begin() -> None:
-        target = open_target(
-            record.target, plan.server, plan.host, plan.builds.facts, _folders(record.stages),
-            prewarm=record.protocol.prewarm,
-        )  # fmt: skip
-        with _waiting(record, target, on_event), ending(target.close):
-            _require_ready(record, target, record.stages)
-            described = describe(record.workload)
-            info = RunInfo(
-                ident, started_ns, own_version(), command, record, _manifest(record),
-                target.build, described,
-                differences(record, described, describe_stages(record)),
-                calibration_of(home(), this_machine(), [record.workload.kind]),
-                target.facts_of(None).about, experiment, host_ceilings=_host_ceilings(record),
+        with _disks_of(record):
+            target = open_target(
+                record.target, plan.server, plan.host, plan.builds.facts, _folders(record.stages),
+                prewarm=record.protocol.prewarm,
             )  # fmt: skip
-            planned = [
-                TrialRecord(t.number, t.round, t.stage, t.ident, TrialState.PLANNED)
-                for t in record.trials
-            ]
-            with RunFile.create(path, info, planned) as file:
-                _measure(record, target, file, record.trials, (), on_event)
+            with _waiting(record, target, on_event), ending(target.close):
+                _require_ready(record, target, record.stages)
+                described = describe(record.workload)
+                info = RunInfo(
+                    ident, started_ns, own_version(), command, record, _manifest(record),
+                    target.build, described,
+                    differences(record, described, describe_stages(record)),
+                    calibration_of(home(), this_machine(), [record.workload.kind]),
+                    target.facts_of(None).about, experiment, host_ceilings=_host_ceilings(record),
+                )  # fmt: skip
+                planned = [
+                    TrialRecord(t.number, t.round, t.stage, t.ident, TrialState.PLANNED)
+                    for t in record.trials
+                ]
+                with RunFile.create(path, info, planned) as file:
+                    _measure(record, target, file, record.trials, (), on_event)
 
     return _to_the_end(path, begin, on_event, page)
 
@@ -155,12 +157,13 @@ def resume(run: Run, again: bool, on_event: Listener, page: bool = True) -> Run:
 def _go_on(run: Run, again: bool, on_event: Listener) -> None:
     path, info, plan = run.path, run.info, plan_in(run.info)
     require_allowed(plan.stages, allowed=True)  # it was, when the run was begun
-    with RunFile.append(path) as file:
+    with RunFile.append(path) as file, ExitStack() as held:
         require_same(
             {"pgdyno": info.pgdyno, **asdict(info.host)},
             {"pgdyno": own_version(), **asdict(_manifest(plan))},
         )
         require_page(path.with_suffix(".html"), beside=(path,))
+        held.enter_context(_disks_of(plan))
         target = opened_again(plan, plan.stages)
         with _waiting(plan, target, on_event), ending(target.close):
             require_same({"PostgreSQL": asdict(info.build)}, {"PostgreSQL": asdict(target.build)})
@@ -333,10 +336,11 @@ def rehearsed_again(plan: PlanRecord, stages: Sequence[Stage]) -> Iterator[Targe
         PlanError: See `opened_again`, or a server refuses a stage's settings.
         TargetError: See `opened_again`.
     """
-    target = opened_again(plan, stages)
-    with ending(target.close):
-        _require_ready(plan, target, stages)
-        yield target
+    with _disks_of(plan):
+        target = opened_again(plan, stages)
+        with ending(target.close):
+            _require_ready(plan, target, stages)
+            yield target
 
 
 def _require_ready(plan: PlanRecord, target: Target, stages: Sequence[Stage]) -> None:
@@ -358,6 +362,17 @@ def _require_ready(plan: PlanRecord, target: Target, stages: Sequence[Stage]) ->
 def _folders(stages: Sequence[Stage]) -> list[str]:
     """Those that stages name for their clusters."""
     return [stage.folder for stage in stages if stage.folder is not None]
+
+
+def _disks_of(plan: PlanRecord) -> AbstractContextManager[None]:
+    """The disks of a plan's clusters, taken while its trials are carried out.
+
+    Who compares storage has them alone; other runs have always been beside each other.
+    """
+    if plan.target.kind == "running":
+        return nullcontext()
+    places = {stage.folder or str(data_folder()) for stage in plan.stages}
+    return disks_taken([data_folder(), *map(Path, sorted(places))], alone=len(places) > 1)
 
 
 def _manifest(plan: PlanRecord) -> HostManifest:

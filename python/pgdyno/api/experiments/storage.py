@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from math import ceil
@@ -22,6 +22,7 @@ from pgdyno.api.notebook_line import with_line
 from pgdyno.api.runs import Experiment, Run
 from pgdyno.api.storing import begun, going_on, stored
 from pgdyno.host.device_claims import device_claims
+from pgdyno.host.disk_lock import disks_taken
 from pgdyno.model.bounds import require_within
 from pgdyno.model.errors import PlanError
 from pgdyno.model.floor import (
@@ -130,7 +131,7 @@ def storage(
     binaries = find_binaries(target, postgres_user())
     run = begun("storage", "storage", command, out, data=Path(wish.paths[0]),
                 build=binaries.manifest())  # fmt: skip
-    with stored(run) as keep:
+    with _disks_of(wish), stored(run) as keep:
         probe_storage(wish, run.info.ident, binaries, keep=keep, listener=on_event)
     return run.reported()
 
@@ -150,11 +151,15 @@ def resume(run: Run, _again: bool, on_event: Listener) -> Run:
     require_same(
         {"PostgreSQL": asdict(run.info.build)}, {"PostgreSQL": asdict(binaries.manifest())}
     )
-    with stored(found) as keep:
+    with _disks_of(so_far.wish), stored(found) as keep:
         probe_storage(
             so_far.wish, so_far.ident, binaries, so_far=so_far, keep=keep, listener=on_event
         )
     return found.reported()
+
+
+def _disks_of(wish: Wish) -> AbstractContextManager[None]:
+    return disks_taken([Path(path) for path in wish.paths], alone=True)
 
 
 def _check_numbers(wish: Wish) -> None:

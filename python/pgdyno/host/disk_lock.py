@@ -1,0 +1,129 @@
+"""Disks that are taken while something is measured on them: two at once would measure each other.
+
+A disk is locked where the kernel shows it, in a folder below /sys that everybody may lock and
+nobody can write in: so root and users meet there, whatever folder each of them names, no file is
+left, and a lock ends with the process that has it. Who holds one is told by the kernel, too.
+
+What cannot be seen: other hosts on a disk that they share, and containers with a /sys of their own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from pgdyno.access import user_name
+from pgdyno.folders import MARK
+from pgdyno.host.device_claims import device_claims
+from pgdyno.locks import try_lock
+from pgdyno.model.errors import TargetError
+from pgdyno.model.text import one_line, shell_line
+from pgdyno.model.wording import listed
+from pgdyno.target.host_facts import existing
+
+VARIABLE = "PGDYNO_DISK_LOCKS"
+_DISKS = Path("/sys/class/block")
+_PROC = Path("/proc")
+_WORDS_MAX = 100  # of a command, in letters
+_HINT = (
+    "Wait until it has ended, or stop it: two that use one disk at once measure each other."
+    " `kill -INT` asks it to stop."
+)
+
+
+@contextmanager
+def disks_taken(
+    folders: Iterable[Path], *, alone: bool, environ: Mapping[str, str] = os.environ
+) -> Iterator[None]:
+    """Meanwhile, no other pgdyno measures on the disks below these folders.
+
+    Args:
+        folders: Those that are written to; of one that is not there yet, the one above it counts.
+        alone: Nobody may use the disks, since it is they that are measured. Else those who do not
+            measure disks may be there, too.
+        environ: May name another folder of disks.
+
+    Raises:
+        TargetError: Another pgdyno has one of them: which, and where it works.
+    """
+    folder_on: dict[str, Path] = {}
+    for folder in folders:
+        for disk in device_claims(existing(folder)).disks:
+            folder_on.setdefault(disk, folder)
+    place = Path(environ.get(VARIABLE) or _DISKS)
+    with ExitStack() as held:
+        for disk in sorted(folder_on):  # all take them in one order, so that one of two gets both
+            try:
+                handle = os.open(place / disk, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            except OSError:
+                continue  # not shown here: who else uses it cannot be known
+            held.callback(os.close, handle)
+            if not _takes(handle, alone):
+                raise _taken(disk, folder_on[disk], handle)
+        yield
+
+
+def _takes(handle: int, alone: bool) -> bool:
+    try:
+        return try_lock(handle, shared=not alone)
+    except OSError:  # a system that does not lock there
+        return True
+
+
+def _taken(disk: str, folder: Path, handle: int) -> TargetError:
+    who = [_described(pid, disk) for pid in _holders(handle)]
+    holder = listed(who) if who else "a process that is not shown here, perhaps of a container"
+    return TargetError(
+        f"{folder} lies on disk {disk}, on which another pgdyno measures: {holder}", _HINT
+    )
+
+
+def _holders(handle: int) -> list[int]:
+    """Who has a lock on what is open, by number."""
+    facts = os.fstat(handle)
+    device = f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}:{facts.st_ino}"
+    found = []
+    with suppress(OSError):
+        for line in (_PROC / "locks").read_text().splitlines():
+            # "1: FLOCK ADVISORY WRITE 4728 00:16:1 0 EOF"; an arrow before the kind: it waits.
+            words = line.split()
+            if len(words) > 5 and words[1] == "FLOCK" and words[5] == device:
+                found.append(int(words[4]))
+    return sorted({pid for pid in found if pid > 0})
+
+
+def _described(pid: int, disk: str) -> str:
+    """A process, whose it is, its command, and folders of ours on a disk that it works in."""
+    process = _PROC / str(pid)
+    try:
+        user = user_name(process.stat().st_uid)
+        words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:  # gone meanwhile
+        return f"process {pid}"
+    command = one_line(shell_line(_from_its_name(words))).strip()
+    short = command if len(command) <= _WORDS_MAX else f"{command[:_WORDS_MAX]}…"
+    places = _places(process, disk)
+    where = f", in {listed(places)}" if places else ""
+    return f"process {pid} of user {user} (`{short}`){where}"
+
+
+def _from_its_name(words: list[str]) -> list[str]:
+    """A command without the Python that runs it and its folder, where it is pgdyno's."""
+    names = [Path(word).name for word in words]
+    ours = "pgdyno" in names
+    return ["pgdyno", *words[names.index("pgdyno") + 1 : -1]] if ours else words[:-1]
+
+
+def _places(process: Path, disk: str) -> list[str]:
+    """Marked folders on a disk that a process holds open; none where that is not shown to us."""
+    found = set()
+    with suppress(OSError):
+        for link in (process / "fd").iterdir():
+            with suppress(OSError, RuntimeError):
+                path = Path(os.readlink(link))
+                if (path / MARK).is_file() and disk in device_claims(path).disks:
+                    found.add(path)
+    outer = [one for one in found if not any(above in found for above in one.parents)]
+    return [one_line(str(one)) for one in sorted(outer)]

@@ -1,0 +1,104 @@
+"""Disks that are taken while something is measured on them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pgdyno.folders import scratch
+from pgdyno.host import disk_lock
+from pgdyno.host.disk_lock import VARIABLE, disks_taken
+from pgdyno.model.errors import TargetError
+from pgdyno.model.floor import DeviceClaims
+
+
+@pytest.fixture
+def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Disks that are shown; below a folder lie those that its name has, e.g. `a-sda-sdb`."""
+
+    def claims(path: Path) -> DeviceClaims:
+        named = next(one.name for one in (path, *path.parents) if one.name[:2] in ("a-", "b-"))
+        disks = tuple(named.split("-")[1:])
+        return DeviceClaims("ext4", "/", "", f"/dev/{disks[0]}", disks=disks)
+
+    monkeypatch.setattr(disk_lock, "device_claims", claims)
+    for disk in ("sda", "sdb"):
+        (tmp_path / "disks" / disk).mkdir(parents=True)
+    return {VARIABLE: str(tmp_path / "disks")}
+
+
+def made(tmp_path: Path, *names: str) -> list[Path]:
+    folders = [tmp_path / name for name in names]
+    for folder in folders:
+        folder.mkdir()
+    return folders
+
+
+def test_a_second_one_on_a_disk_is_told_who_is_there(tmp_path: Path, locks: dict[str, str]) -> None:
+    array, single = made(tmp_path, "a-sda-sdb", "b-sdb")
+    with (
+        disks_taken([array], alone=True, environ=locks),
+        scratch(array, ".pgdyno-storage-") as own,
+        pytest.raises(TargetError) as refused,
+        disks_taken([single], alone=True, environ=locks),
+    ):
+        pytest.fail("both would measure each other")
+    assert refused.value.fact.startswith(
+        f"{single} lies on disk sdb, on which another pgdyno measures: process {os.getpid()} of"
+    )
+    assert f", in {own.path}" in refused.value.fact
+    assert refused.value.hint
+    with disks_taken([single], alone=True, environ=locks):
+        pass  # the first one has ended
+
+
+def test_disks_that_are_apart_are_measured_at_once(tmp_path: Path, locks: dict[str, str]) -> None:
+    first, second = made(tmp_path, "a-sda", "b-sdb")
+    with (
+        disks_taken([first], alone=True, environ=locks),
+        disks_taken([second / "not-there-yet"], alone=True, environ=locks),
+    ):
+        pass
+
+
+def test_runs_that_compare_no_disks_are_beside_each_other(
+    tmp_path: Path, locks: dict[str, str]
+) -> None:
+    first, second = made(tmp_path, "a-sda", "b-sda")
+    with (
+        disks_taken([first], alone=False, environ=locks),
+        disks_taken([second], alone=False, environ=locks),
+        pytest.raises(TargetError, match="another pgdyno measures"),
+        disks_taken([second], alone=True, environ=locks),
+    ):
+        pytest.fail("a probe would disturb them")
+    with (
+        disks_taken([first], alone=True, environ=locks),
+        pytest.raises(TargetError, match="another pgdyno measures"),
+        disks_taken([second], alone=False, environ=locks),
+    ):
+        pytest.fail("a run would disturb a probe")
+
+
+def test_what_the_kernel_does_not_show_is_not_locked(tmp_path: Path, locks: dict[str, str]) -> None:
+    (only,) = made(tmp_path, "a-sdz")
+    with (
+        disks_taken([only], alone=True, environ=locks),
+        disks_taken([only], alone=True, environ=locks),
+    ):
+        pass
+
+
+def test_a_holder_that_is_not_shown_is_told_as_such(
+    tmp_path: Path, locks: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = made(tmp_path, "a-sda", "b-sda")
+    monkeypatch.setattr(disk_lock, "_PROC", tmp_path / "no-proc")
+    with (
+        disks_taken([first], alone=True, environ=locks),
+        pytest.raises(TargetError, match="a process that is not shown here"),
+        disks_taken([second], alone=True, environ=locks),
+    ):
+        pass
