@@ -41,7 +41,7 @@ from pgdyno.report import json as json_report
 from pgdyno.store import RunFile
 from pgdyno.target.cluster import Cluster
 from pgdyno.target.conninfo import resolve
-from pgdyno.target.host_facts import file_system, mounts
+from pgdyno.target.file_systems import file_system, mounts
 from pgdyno.target.running_target import _value_of
 from tests.cluster.conftest import cluster_apart
 from tests.data.hostile import ENDS, NO_TEXT, WORDS

@@ -115,6 +115,7 @@ def write_miniature(
     characters: tuple[Character, ...] = CHARACTERS,
     aa: bool = False,
     days: int = 0,
+    one_disk: bool = False,
 ) -> Path:
     """Write a run file.
 
@@ -127,6 +128,7 @@ def write_miniature(
         characters: The stages and how they behave.
         aa: Whether the plan says that it measures stages twice.
         days: After the run that all tests know; a run of its own.
+        one_disk: Whether pgdyno's folder and those of stages are known to lie on one file system.
     """
     rng = np.random.default_rng(SEED + days)
     plan = a_plan(characters, rounds, aa=aa)
@@ -138,6 +140,10 @@ def write_miniature(
     info = _info(plan)
     if days:
         info = replace(info, ident=f"{info.ident}-{days}", started_ns=begin_ns)
+    if one_disk:
+        there = FileSystem("ext4", "/dev/vda1", disks=("vda",))
+        folders = {one.folder: there for one in plan.stages if one.folder}
+        info = replace(info, host=replace(info.host, file_system=there, folders=folders))
     with RunFile.create(path, info, records) as run:
         run.put_fixture(_fixture())
         for trial in plan.trials:

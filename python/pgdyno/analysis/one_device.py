@@ -1,29 +1,59 @@
-"""Folders of clusters that stages differ by, though one device holds them."""
+"""Folders of clusters that stages differ by, though one file system or disk holds them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from pgdyno.analysis.facts import StageFacts
+from pgdyno.model.plan import Plan, Stage
+from pgdyno.model.shared_storage import CHANCE, Lies, on_one_storage
 from pgdyno.model.wording import listed
+
+_OWN = "pgdyno's own folder"
 
 
 def on_one_device(stages: Sequence[StageFacts], host: Mapping[str, str]) -> Iterator[str]:
-    """A sentence for each device that holds several of the folders.
+    """A sentence for each file system and each disk that holds several of the folders.
 
     Args:
         stages: With the folders of their data.
         host: The manifest of the host, as the report has it.
     """
-    by_device: dict[str, list[str]] = {}
-    for folder in dict.fromkeys(stage.folder for stage in stages):
-        key = f"folders.{folder}.device" if folder else "file_system.device"
-        device = host.get(key, "")
-        if device.startswith("/"):  # memory has none
-            by_device.setdefault(device, []).append(folder or "pgdyno's own folder")
-    for device, folders in by_device.items():
-        if len(folders) > 1:
-            yield (
-                f"{listed(folders)} lie on one device, {device}: what differs between stages that"
-                " differ by these alone is chance"
-            )
+    named = dict.fromkeys(stage.folder for stage in stages)
+    return on_one_storage([_lies(folder, host) for folder in named])
+
+
+def against_itself(plan: Plan, host: Mapping[str, str]) -> Callable[[str, str], str | None]:
+    """Says of two stages why storage is compared with itself between them; None: it is not."""
+
+    def reason(stage: str, base: str) -> str | None:
+        one, other = plan.stage(stage), plan.stage(base)
+        if one.folder == other.folder or not _alike_but_for_folders(one, other):
+            return None
+        there = [_lies(each.folder, host) for each in (other, one)]
+        if there[0].file_system is None or there[0].file_system != there[1].file_system:
+            return None
+        return f"{listed([each.folder for each in there])} lie on one file system: {CHANCE}"
+
+    return reason
+
+
+def _lies(folder: str | None, host: Mapping[str, str]) -> Lies:
+    key = f"folders.{folder}" if folder else "file_system"
+    device, disks = host.get(f"{key}.device", ""), host.get(f"{key}.disks", "")
+    is_known = device.startswith("/")  # memory has none
+    return Lies(
+        folder or _OWN, device if is_known else None, tuple(filter(None, disks.split(", ")))
+    )
+
+
+def _alike_but_for_folders(one: Stage, other: Stage) -> bool:
+    """Whether two stages differ by nothing that their figures could come from but the folder."""
+    as_other = replace(
+        one, name=other.name, why=other.why, afresh=other.afresh, folder=other.folder,
+        rung=other.rung, rung_reason=other.rung_reason, durability=other.durability,
+        twin_of=other.twin_of, earlier=other.earlier, expects=other.expects,
+        settings=other.settings, host=other.host,
+    )  # fmt: skip
+    return as_other == other and one.values == other.values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from pgdyno.analysis import words
 from pgdyno.analysis.answer import answer, further_doubts
@@ -21,7 +21,7 @@ from pgdyno.analysis.hosts import fleet_facts
 from pgdyno.analysis.judge import placement
 from pgdyno.analysis.losses import Losses, with_losses
 from pgdyno.analysis.mistakes import Seen, mistake_facts
-from pgdyno.analysis.one_device import on_one_device
+from pgdyno.analysis.one_device import against_itself, on_one_device
 from pgdyno.analysis.others import OtherConditions, beside_each_other, other_conditions
 from pgdyno.analysis.predictions import with_predictions
 from pgdyno.analysis.processes import process_rows
@@ -84,7 +84,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
     trials = still_needed(plan, run.trials(), replaced)
     finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
     series = {trial.number: stored.series(trial.number) for trial in trials}
-    cycles = plan_cycles(plan, trials, stored)
+    cycles = _cycles(plan, info, trials, stored)
     table = throughput_table(plan, trials, replaced, cycles.short)
     compared = _compared(plan, table, cycles)
     snapshots = {trial.number: stored.snapshots(trial.number) for trial in trials}
@@ -204,7 +204,8 @@ def compare_stages(run: RunFile, stage: str, base: str) -> Comparison:
     Raises:
         PgdynoError: There is no such stage, or they ask the server for different things.
     """
-    plan = plan_in(run.info())
+    info = run.info()
+    plan = plan_in(info)
     names = [one.name for one in plan.stages]
     for name in (stage, base):
         if name not in names:
@@ -215,13 +216,25 @@ def compare_stages(run: RunFile, stage: str, base: str) -> Comparison:
             "Their throughputs do not compare.",
         )
     trials = run.trials()
-    cycles = plan_cycles(plan, trials, Stored(run))
+    cycles = _cycles(plan, info, trials, Stored(run))
     table = throughput_table(plan, trials, run.replaced(), cycles.short)
     one = compare_pair(
         table, stage, base, margin=plan.protocol.margin, confidence=plan.protocol.confidence,
         cycles=cycles.compared, rounds_max=plan.protocol.rounds_max,
     )  # fmt: skip
     return comparison_facts(one)
+
+
+def _cycles(plan: Plan, info: RunInfo, trials: Sequence[TrialRecord], stored: Stored) -> PlanCycles:
+    """Whole cycles, and which comparisons are not judged: for want of them, or of two storages."""
+    found = plan_cycles(plan, trials, stored)
+    of_cycles = found.compared.not_judged
+    itself = against_itself(plan, words.flat(asdict(info.host)))
+
+    def not_judged(stage: str, base: str) -> str | None:
+        return itself(stage, base) or of_cycles(stage, base)
+
+    return replace(found, compared=replace(found.compared, not_judged=not_judged))
 
 
 def _compared(plan: Plan, table: Table, cycles: PlanCycles) -> PlanComparison:

@@ -16,12 +16,12 @@ from pathlib import Path
 
 from pgdyno.access import user_name
 from pgdyno.folders import MARK
-from pgdyno.host.device_claims import device_claims
 from pgdyno.locks import try_lock
 from pgdyno.model.errors import TargetError
 from pgdyno.model.text import one_line, shell_line
 from pgdyno.model.wording import listed
-from pgdyno.target.host_facts import existing
+from pgdyno.target.device_claims import device_claims
+from pgdyno.target.file_systems import existing
 
 VARIABLE = "PGDYNO_DISK_LOCKS"
 _DISKS = Path("/sys/class/block")

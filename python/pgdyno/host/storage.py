@@ -12,7 +12,7 @@ from pgdyno.host.knob_location import devices
 from pgdyno.linter import Finding, Severity, System, check
 from pgdyno.linter.source import parse
 from pgdyno.model.units import bytes_text
-from pgdyno.target.host_facts import mounts
+from pgdyno.target.file_systems import mounts
 
 _DISKS = frozenset(("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "nfs", "nfs4"))
 _SECTOR = 512  # of /sys/block/*/size, whatever the device has

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class FileSystem:
-    """The file system that holds a folder, as /proc/mounts has it."""
+    """The file system that holds a folder, as /proc/mounts has it, and what it lies on."""
 
     type: str
     device: str = ""
     options: str = ""
     mount: str = ""
+    disks: tuple[str, ...] = ()  # whole ones below it; (): memory, or not known
 
 
 @dataclass(frozen=True, slots=True)

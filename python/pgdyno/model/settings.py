@@ -98,6 +98,7 @@ class Place:
     file_system: str  # its type
     device_number: int  # of the file system: folders of the same share its room
     durability: Durability | None = None  # of the storage below it; None: not looked at
+    disks: tuple[str, ...] = ()  # whole ones below it; (): memory, or not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,7 @@ class HostFacts:
     file_system: str  # its type, e.g. "ext4"
     durability: Durability | None = None  # of the storage below `data_path`; None: not looked at
     data_device_number: int | None = None  # of the file system below `data_path`
+    data_disks: tuple[str, ...] = ()  # whole ones below it; (): memory, or not known
     places: tuple[Place, ...] = ()  # that stages name, as far as they are there
 
     def place(self, path: str) -> Place | None:

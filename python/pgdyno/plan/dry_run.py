@@ -359,8 +359,6 @@ def _needs(
         needed = sum(room.need.total_bytes for room in together)
         paths = listed([room.path for room in together])
         where = f"together, on one file system: {paths}"
-        if len([room for room in together if room.stage]) > 1:
-            where += "; what differs between these folders is chance"
         table.add_row("", _of(needed, together[0].free_bytes), where)
     yield table
 

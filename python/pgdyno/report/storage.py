@@ -12,6 +12,7 @@ from pgdyno.analysis.storage_advice import storage_advice
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
 from pgdyno.model.floor import NO_DISK_KNOWN, PATTERNS, PAUSES_US, Pattern
 from pgdyno.model.floor_figures import DEFAULT_METHOD, NEAR_PEAK, PROGRAMS, Doubt
+from pgdyno.model.shared_storage import CHANCE
 from pgdyno.model.text import json_document
 from pgdyno.model.units import bytes_text, count_text, moment_text, ns_text
 from pgdyno.model.wording import listed, plural
@@ -29,7 +30,6 @@ from pgdyno.report.html import render_document as render_page
 from pgdyno.report.markdown import render_document as render_markdown
 from pgdyno.report.storage_advice import advice_section, caution, sentences
 from pgdyno.report.storage_answer import (
-    CHANCE,
     answer,
     flush_text,
     rates_text,

@@ -8,14 +8,13 @@ from pgdyno.analysis import words
 from pgdyno.analysis.facts import Comparison
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
 from pgdyno.model.floor_figures import FlushFigure, Span
+from pgdyno.model.shared_storage import CHANCE
 from pgdyno.model.units import count_text, ns_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Cell, Column, Table
 from pgdyno.report.tone import tone
 
 _MANY_CLIENTS = 16
-CHANCE = "what differs between them is chance, or where on it their files lie"
-"""Of paths on one file system: no number of rounds would make that a difference of storage."""
 
 
 def warnings(facts: StorageFacts) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ import importlib.util
 import math
 import os
 import platform
-import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator
@@ -23,6 +22,8 @@ from pgdyno.model.manifest import FileSystem, HostManifest
 from pgdyno.model.settings import HostFacts, Place
 from pgdyno.model.version import VERSION
 from pgdyno.shell import run
+from pgdyno.target.device_claims import device_claims
+from pgdyno.target.file_systems import existing, file_system
 from pgdyno.target.storage_durability import storage_losses
 
 
@@ -57,6 +58,7 @@ def host_facts(data: Path, folders: Iterable[str] = ()) -> HostFacts:
         file_system=file_system(folder)["type"],
         durability=storage_losses(folder.resolve(), "data folder"),
         data_device_number=folder.stat().st_dev,
+        data_disks=device_claims(folder).disks,
         places=tuple(_places(folders)),
     )
 
@@ -70,8 +72,8 @@ def _places(folders: Iterable[str]) -> Iterator[Place]:
             real = path.resolve(strict=True)
         except (OSError, RuntimeError):  # the latter where links go in a circle
             continue
-        kind = file_system(path)["type"]
-        yield Place(folder, free_bytes, kind, device, storage_losses(real, "data folder"))
+        kind, disks = file_system(path)["type"], device_claims(path).disks
+        yield Place(folder, free_bytes, kind, device, storage_losses(real, "data folder"), disks)
 
 
 def _huge_pages_free(meminfo: dict[str, int]) -> int:
@@ -143,35 +145,6 @@ def _cgroup_texts(controller: str, new: str, old: str, root: Path, process: str)
                 break
 
 
-def file_system(path: Path) -> dict[str, str]:
-    """Type, device and options of the file system that holds `path`, by the longest mount."""
-    best = {"type": "unknown", "device": "unknown", "options": "", "mount": ""}
-    real = str(path.resolve())
-    for device, mount, kind, options in mounts(Path("/proc/mounts")):
-        inside = real == mount or real.startswith(mount.rstrip("/") + "/")
-        if inside and len(mount) >= len(best["mount"]):
-            best = {"type": kind, "device": device, "options": options, "mount": mount}
-    return best
-
-
-def mounts(table: Path) -> Iterator[tuple[str, str, str, str]]:
-    """Device, place, type and options of each mount, as /proc/mounts has them."""
-    try:
-        text = table.read_bytes().decode(errors="surrogateescape")
-    except OSError:
-        return
-    for line in text.split("\n"):  # only that: names may hold what else separates lines
-        words = line.split(" ")
-        if len(words) >= 4:
-            device, mount, kind, options = map(_unescaped, words[:4])
-            yield device, mount, kind, options
-
-
-def _unescaped(word: str) -> str:
-    """What would separate there, the kernel writes as octal numbers: a blank, a tab, a newline."""
-    return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), word)
-
-
 def manifest(data: Path, folders: Iterable[str] = ()) -> HostManifest:
     """The host as the report shows it: everything that may explain a different number.
 
@@ -203,7 +176,8 @@ def manifest(data: Path, folders: Iterable[str] = ()) -> HostManifest:
 
 
 def _manifest_of(folder: Path) -> FileSystem:
-    return FileSystem(**file_system(existing(folder)))
+    there = existing(folder)
+    return FileSystem(**file_system(there), disks=device_claims(there).disks)
 
 
 def driver_hash() -> str:
@@ -233,11 +207,6 @@ _SYSCTLS = (
     "vm/zone_reclaim_mode",
     "kernel/numa_balancing",
 )
-
-
-def existing(path: Path) -> Path:
-    """The path itself, or the nearest folder above it that is there."""
-    return path if path.exists() else existing(path.parent)
 
 
 def _cpu_model() -> str:

@@ -20,8 +20,8 @@ from pgdyno.model.units import bytes_text
 from pgdyno.shell import OsUser
 from pgdyno.target.binaries import Binaries
 from pgdyno.target.cluster import Cluster, initdb
+from pgdyno.target.file_systems import file_system
 from pgdyno.target.home import closed_folder, remove_folder
-from pgdyno.target.host_facts import file_system
 from pgdyno.target.readback import read_back
 
 Problem = tuple[str, str]  # stage, what is wrong

@@ -14,7 +14,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.server_host import ServerHost
 from pgdyno.model.units import bytes_text
 from pgdyno.model.wording import plural
-from pgdyno.target.host_facts import file_system
+from pgdyno.target.file_systems import file_system
 from pgdyno.target.server_host import server_host_of
 
 _HOST = "CPUs, memory, disks, file system, kernel and its settings"

@@ -110,20 +110,24 @@ def dry_run(host: HostFacts, *folders: str) -> str:
 def test_the_dry_run_shows_what_is_free_in_the_folder_that_is_used() -> None:
     places = (
         Place("/dev/shm", 12 * GIB, "tmpfs", 9),
-        Place("/mnt/a", 700 * GIB, "xfs", 2),
-        Place("/srv/b", 80 * GIB, "ext4", 1),
+        Place("/mnt/a", 700 * GIB, "xfs", 2, disks=("sda", "vda")),
+        Place("/srv/b", 80 * GIB, "ext4", 1, disks=("vda",)),
     )
-    text = dry_run(replace(HOST, data_device_number=1, places=places), "/mnt/a", "/srv/b")
+    host = replace(HOST, data_device_number=1, data_disks=("vda",), places=places)
+    text = dry_run(host, "/mnt/a", "/srv/b")
     lines = [line.strip() for line in text.splitlines()]
 
     assert lines.count("data in /mnt/a on xfs, 700 GiB free") == 3
     needs = " ".join(" ".join(lines[lines.index(_heading(lines)) :]).split())
     assert " of 80.0 GiB in /srv/pgdyno: loaded fixture " in needs
     assert " of 700 GiB in /mnt/a: copy for the trial " in needs
+    assert "together, on one file system: /srv/pgdyno and /srv/b" in needs
     assert (
-        "together, on one file system: /srv/pgdyno and /srv/b; what differs between these folders"
-        " is chance"
-    ) in needs
+        "- /srv/pgdyno and /srv/b lie on one file system on vda: between stages that differ by"
+        " these alone, what differs between them is chance, or where on it their files lie; no"
+        " number of rounds decides that"
+    ) in needs, "before anything is measured"
+    assert "- /srv/pgdyno and /mnt/a share the disk vda: stages that differ by these" in needs
     assert "lie on one file system, which has" not in needs, "both fit"
 
 

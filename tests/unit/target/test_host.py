@@ -13,6 +13,7 @@ from pgdyno.model.record_json import from_json, to_json
 from pgdyno.shell import OsUser, postgres_user, run
 from pgdyno.target import home, host_facts
 from pgdyno.target.binaries import version_number
+from pgdyno.target.file_systems import file_system
 
 
 def test_meminfo_is_bytes_and_counts() -> None:
@@ -40,7 +41,7 @@ def test_the_manifest_of_this_host_is_a_record_with_the_folders_that_stages_name
     assert found.file_system.mount.startswith("/")
     assert found.sysctl["vm/swappiness"].isdecimal()
     assert list(found.folders) == ["/tmp", "/dev/shm"]
-    assert found.folders["/tmp"].type == host_facts.file_system(Path("/tmp"))["type"]
+    assert found.folders["/tmp"].type == file_system(Path("/tmp"))["type"]
     assert from_json(HostManifest, to_json(found)) == found
 
 

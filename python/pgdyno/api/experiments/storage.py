@@ -21,7 +21,6 @@ from pgdyno.analysis.storage import storage_facts
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.runs import Experiment, Run
 from pgdyno.api.storing import begun, going_on, stored
-from pgdyno.host.device_claims import device_claims
 from pgdyno.host.disk_lock import disks_taken
 from pgdyno.model.bounds import require_within
 from pgdyno.model.errors import PlanError
@@ -61,6 +60,7 @@ from pgdyno.report import storage as report
 from pgdyno.shell import postgres_user
 from pgdyno.stats.storage import iops_knee
 from pgdyno.target.binaries import Binaries, find_binaries
+from pgdyno.target.device_claims import device_claims
 from pgdyno.target.host_facts import host_facts, own_version
 from pgdyno.trial.progress import Listener
 

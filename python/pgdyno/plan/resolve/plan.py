@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pgdyno.model.fleet import Fleet
-from pgdyno.model.plan import Plan, Protocol, Target, Trial, Workload
+from pgdyno.model.plan import Plan, Protocol, Stage, Target, Trial, Workload
 from pgdyno.model.settings import HostFacts, ServerFacts
+from pgdyno.model.shared_storage import Lies, on_one_storage
 from pgdyno.model.units import bytes_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.plan.estimate.needs import (
@@ -92,6 +93,7 @@ def resolve(
         complaints += _too_much(memory, host.memory_bytes, "memory", "the host has")
         found = rooms(resolved.stages, resolved.configs, workload, protocol, host, fixtures, costs)
         complaints += _too_little_room(found[0])
+        notes += storage_notes(resolved.stages, host)
         notes += _tight(found, _hungriest(memory)[1], host.memory_bytes)
     notes += _alone(resolved)
     complaints += [*_too_many(resolved, protocol), *stop_complaints(protocol, resolved.stages)]
@@ -303,6 +305,18 @@ def _too_little_room(own: Room) -> list[Complaint]:
         f" {bytes_text(own.free_bytes)}: {own.need.text()}"
     )
     return [Complaint(f"stage {own.stage}" if own.stage else "fixtures", text)]
+
+
+def storage_notes(stages: Sequence[Stage], host: HostFacts) -> Iterator[str]:
+    """Folders of stages that are one storage: who compares them has to know beforehand."""
+    found = [
+        Lies(place.path, place.device_number, place.disks)
+        for folder in dict.fromkeys(stage.folder for stage in stages)
+        if folder and (place := host.place(folder))
+    ]
+    if any(stage.folder is None for stage in stages):
+        found.insert(0, Lies(host.data_path, host.data_device_number, host.data_disks))
+    return on_one_storage(found)
 
 
 def _tight(found: Sequence[Room], sessions: Need, memory_bytes: int) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pgdyno.host.device_claims import _disks, device_claims
+from pgdyno.target.device_claims import _disks, device_claims
 
 QUEUE = {
     "rotational": "0", "write_cache": "write back", "fua": "1",

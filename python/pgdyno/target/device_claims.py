@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from pgdyno.host.knob_location import ROOT
 from pgdyno.model.floor import DeviceClaims
-from pgdyno.target.host_facts import file_system
+from pgdyno.target.file_systems import file_system
+from pgdyno.target.storage_durability import ROOT
 
 _DEPTH = 8  # of devices on devices
 
