@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -264,8 +263,8 @@ def test_an_interrupted_probe_leaves_nothing(
     assert process.returncode == 130, said
     assert list(disk.iterdir()) == []
     assert live(started) == []
-    with sqlite3.connect(out) as db:
-        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert "Nothing is left of it." in said
+    assert not out.exists(), "nothing was measured"
 
 
 def until_busy(disk: Path) -> None:
@@ -294,6 +293,51 @@ def test_a_killed_probe_is_cleaned_up_by_the_next(folder: Path, home_env: Path) 
     assert list(disk.iterdir()) == []
 
 
+def failing_fio(folder: Path) -> Path:
+    """A folder with a fio that fails once a file `broken` lies beside it."""
+    folder.mkdir()
+    script = f'#!/bin/sh\n[ -e {folder}/broken ] && echo "it broke" && exit 1\n'
+    (folder / "fio").write_text(f'{script}exec {find_fio()} "$@"\n')
+    (folder / "fio").chmod(0o755)
+    return folder
+
+
+@pytest.mark.wide
+@pytest.mark.same_machine
+def test_a_probe_whose_tool_fails_says_so_ever_after(
+    folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk, out, tools = folder / "disk", folder / "run.sqlite", failing_fio(folder / "tools")
+    disk.mkdir()
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    wish = Wish((str(disk),), 64 * MIB, 1, (1,), (1,), quick=True, rounds=2)
+    in_round = 1
+
+    def breaks(event: Event) -> None:
+        if isinstance(event, StepBegun) and event.what.startswith(f"round {in_round} of 2, "):
+            (tools / "broken").touch()
+
+    with pytest.raises(TargetError, match="it broke"):
+        pgdyno.storage(wish, out=out, on_event=breaks)
+    assert not out.exists(), "nothing was measured"
+
+    (tools / "broken").unlink()
+    in_round = 2
+    with pytest.raises(TargetError, match="it broke") as failed:
+        pgdyno.storage(wish, out=out, on_event=breaks)
+    assert f"`pgdyno resume {out}` measures the rest" in " ".join(failed.value.__notes__)
+    stopped = pgdyno.Run(out)
+    assert not stopped.is_whole
+    assert "it was stopped (commits at " in stopped.report("md")
+    assert "it broke): 1 of 2 rounds of probes" in stopped.report("md")
+
+    (tools / "broken").unlink()
+    run = pgdyno.resume(out)
+    assert run.is_whole
+    assert run.probed.ended is None
+    assert list(disk.iterdir()) == []
+
+
 @pytest.mark.long
 @pytest.mark.same_machine
 def test_a_probe_that_was_broken_off_goes_on_with_what_is_left(
@@ -315,7 +359,7 @@ def test_a_probe_that_was_broken_off_goes_on_with_what_is_left(
     assert not stopped.is_whole
     assert len(so_far.rounds) == 1, "a round that was interrupted is none"
     assert [floor.path for floor in so_far.floors] == [str(first)]
-    assert "1 round of probes" in stopped.report("md")
+    assert "it was stopped (it was interrupted): 1 of 3 rounds" in stopped.report("md")
     assert list(first.iterdir()) == list(second.iterdir()) == []
 
     run = pgdyno.resume(out)

@@ -103,9 +103,11 @@ class StorageFacts:
     @property
     def left(self) -> str | None:
         """What was not measured since it was stopped; None: nothing is left."""
+        if self.measured.is_whole:
+            return None
         rounds, paths = self.measured.wish.rounds or 0, len(self.wish.paths)
         if self.rounds >= rounds and len(self.paths) >= paths:
-            return None
+            return "all but random reads on all paths at once"
         return (
             f"{self.rounds} of {plural(rounds, 'round')} of probes, and {len(self.paths)} of"
             f" {plural(paths, 'path')} in full"

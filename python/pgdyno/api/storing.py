@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pgdyno.api.runs import Run, named_now, reported
-from pgdyno.model.errors import Interrupted
+from pgdyno.model.errors import Interrupted, PgdynoError
 from pgdyno.model.manifest import Installation
 from pgdyno.model.run import RunInfo
 from pgdyno.plan.same_machine import require_same
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 _NONE = Installation()
+_NOTHING_LEFT = "Nothing is left of it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,28 +86,57 @@ def going_on(run: Run, data: Path | None = None) -> Begun:
 
 
 @contextmanager
-def stored(begun: Begun) -> Iterator[Callable[[DataclassInstance], None]]:
+def stored(
+    begun: Begun, *, announced: bool = True
+) -> Iterator[Callable[[DataclassInstance], None]]:
     """The run file, held open, as a function that keeps all that was found so far.
+
+    A file in which nothing was measured goes when it ends early: it would keep its name from the
+    next one, and there is nothing in it to resume. A kill leaves it, and then it can be resumed.
+
+    Args:
+        begun: See there.
+        announced: The first that is kept of a new run is what is to be measured.
 
     Raises:
         StoreError: It cannot be written.
-        Interrupted: Ctrl-C, with how to go on.
+        PgdynoError: What ended it, with how to go on.
+        Interrupted: Ctrl-C; the same.
     """
     path = begun.path
-    with RunFile.create(path, begun.info, ()) if begun.is_new else RunFile.append(path) as file:
-        kept = not begun.is_new
+    measured = -announced if begun.is_new else 1
+    made: os.stat_result | None = None
 
-        def keep(found: DataclassInstance) -> None:
-            nonlocal kept
-            file.put_found(begun.info.experiment, found)
-            kept = True
+    def is_left() -> bool:
+        if measured > 0:
+            return True
+        with suppress(OSError):
+            if made is not None and os.path.samestat(made, path.lstat()):  # what others put there?
+                path.unlink()
+        return False
 
-        try:
+    try:
+        with RunFile.create(path, begun.info, ()) if begun.is_new else RunFile.append(path) as file:
+            made = path.lstat() if begun.is_new else None
+
+            def keep(found: DataclassInstance) -> None:
+                nonlocal measured
+                file.put_found(begun.info.experiment, found)
+                measured += 1
+
             yield keep
-        except (KeyboardInterrupt, Interrupted):
-            if not kept:
-                hint = f"{path} holds nothing: remove it."
-                raise Interrupted("stopped before anything was measured", hint) from None
+    except (KeyboardInterrupt, Interrupted):
+        if is_left():
             raise Interrupted(
                 "stopped; what was measured is kept", f"Continue with `pgdyno resume {path}`."
             ) from None
+        raise Interrupted("stopped before anything was measured", _NOTHING_LEFT) from None
+    except PgdynoError as error:
+        if is_left():
+            error.add_note(
+                f"what was measured until then is kept; `pgdyno resume {path}` measures the rest"
+            )
+        raise
+    except BaseException:
+        is_left()
+        raise

@@ -302,6 +302,9 @@ class Probed:
     floors: tuple[Floor, ...] = ()
     together: Together | None = None
     rounds: tuple[ProbeRound, ...] = ()
+    ended: str | None = (
+        None  # why before it was whole, a clause; None: it is, goes on or was killed
+    )
 
     def rounds_of(self, path: str) -> tuple[PathRound, ...]:
         """The rounds of a path, as they were measured."""

@@ -23,7 +23,8 @@ def warnings(facts: StorageFacts) -> tuple[str, ...]:
     for path in facts.paths:
         for one in (*path.disagreements, *path.doubts):
             alike.setdefault((one.what, one.hint), []).append((path.path, one.detail))
-    stopped = f"it was stopped: {facts.left} were measured. `pgdyno resume` measures the rest."
+    why = f" ({facts.measured.ended})" if facts.measured.ended else ""
+    stopped = f"it was stopped{why}: {facts.left} were measured. `pgdyno resume` measures the rest."
     return (
         *((stopped,) if facts.left else ()),
         *(f"{doubt.fact}. {doubt.hint}" for doubt in (*facts.busy_doubts, *facts.clock_doubts)),

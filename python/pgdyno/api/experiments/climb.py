@@ -110,7 +110,7 @@ def _folder(path: Path) -> Path:
 
 
 def _carried_out(new: Begun, so_far: Climbed, on_event: Listener) -> Run:
-    with stored(new) as keep:
+    with stored(new, announced=False) as keep:
         _Climb(_folder(new.path), so_far, keep, on_event).to_the_end()
     return new.reported()
 
@@ -128,6 +128,7 @@ class _Climb:
     def to_the_end(self) -> None:
         """All that is left."""
         if self._now.start is None:
+            self._keep(self._now)  # trials of the first step are resumed by it
             self._begin()
         while self._now.stopped is None:
             self._step()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from math import ceil
@@ -23,7 +23,7 @@ from pgdyno.api.runs import Experiment, Run
 from pgdyno.api.storing import begun, going_on, stored
 from pgdyno.host.disk_lock import disks_taken
 from pgdyno.model.bounds import require_within
-from pgdyno.model.errors import PlanError
+from pgdyno.model.errors import PgdynoError, PlanError, StoreError
 from pgdyno.model.floor import (
     PATTERNS,
     PAUSES_US,
@@ -297,27 +297,52 @@ def probe_storage(
     def begin(what: str) -> None:
         listener(StepBegun(what))
 
-    probed = so_far or _begun(wish, ident, program, binaries, begin)
-    keep(probed)
+    probed = _begun(wish, ident, program, binaries, begin) if so_far is None else so_far
+    probed = replace(probed, ended=None)
+
+    def put(found: Probed) -> None:
+        nonlocal probed
+        probed = found
+        keep(found)
+
+    put(probed)
+    try:
+        with ExitStack() as folders:
+            _probe_rest(probed, program, binaries, folders, put, begin)
+    except (PgdynoError, KeyboardInterrupt) as error:
+        if probed.rounds or probed.floors:
+            with suppress(StoreError):  # that may be what ended it
+                keep(replace(probed, ended=getattr(error, "fact", "it was interrupted")))
+        raise
+    return probed
+
+
+def _probe_rest(
+    probed: Probed,
+    program: Path,
+    binaries: Binaries,
+    folders: ExitStack,
+    put: Keep,
+    begin: OnStep,
+) -> None:
+    """All that is left, in folders that go when the stack is closed."""
+    wish = probed.wish
     rates: dict[str, float] = {}
     grounds: dict[str, fio.Ground] = {}
-    with ExitStack() as folders:
-        for path in _still_used(probed):
-            folder = folders.enter_context(own_folder(Path(path)))
-            grounds[path] = fio.Ground(program, folder, wish.size_bytes, accepts_direct(folder))
-            begin(f"{path}: writing its files in full")
-            rates[path] = fio.write_files(grounds[path])
-        bed = _Bed(probed.wish, grounds, rates, binaries, begin)
-        while (due := _due(probed)) is not None:
-            if isinstance(due, int):
-                probed = replace(probed, rounds=(*probed.rounds, bed.round(due)))
-            else:
-                probed = replace(probed, floors=(*probed.floors, bed.floor(due)))
-            keep(probed)
-        if not probed.is_whole:
-            probed = replace(probed, together=_together(probed.floors, grounds, wish, begin))
-            keep(probed)
-    return probed
+    for path in _still_used(probed):
+        folder = folders.enter_context(own_folder(Path(path)))
+        grounds[path] = fio.Ground(program, folder, wish.size_bytes, accepts_direct(folder))
+        begin(f"{path}: writing its files in full")
+        rates[path] = fio.write_files(grounds[path])
+    bed = _Bed(wish, grounds, rates, binaries, begin)
+    while (due := _due(probed)) is not None:
+        if isinstance(due, int):
+            probed = replace(probed, rounds=(*probed.rounds, bed.round(due)))
+        else:
+            probed = replace(probed, floors=(*probed.floors, bed.floor(due)))
+        put(probed)
+    if not probed.is_whole:
+        put(replace(probed, together=_together(probed.floors, grounds, wish, begin)))
 
 
 def _due(probed: Probed) -> int | str | None:
