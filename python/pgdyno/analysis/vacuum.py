@@ -11,12 +11,29 @@ from pgdyno.analysis.efficiency import US
 from pgdyno.analysis.trials import per_second
 from pgdyno.model.counters import growth
 from pgdyno.model.run import Series, TrialResult
-from pgdyno.stats.vacuum import Episode, Taken, taken, together, unlike
+from pgdyno.model.wording import CHOSEN
+from pgdyno.stats.vacuum import (
+    SHARE_TOLERANCE,
+    TIME_TOLERANCE,
+    WAL_MIN_BYTES_PER_S,
+    Episode,
+    Taken,
+    taken,
+    together,
+    unlike,
+)
 
 NS = 1e9
 _SECOND_NS = 1_000_000_000
-_WAL_MIN_PER_S = 100e3  # bytes: below that the WAL of a load is no part of what it takes
 _KINDS = ("autovacuum", "autoanalyze")
+
+THRESHOLDS = (
+    f"Windows are said to hold more or less of it from {SHARE_TOLERANCE * 100:.0f} points of all"
+    f" WAL on; where no share of WAL is told, since it is not known or a load writes less than"
+    f" {WAL_MIN_BYTES_PER_S / 1e3:.0f} kB/s, from {TIME_TOLERANCE * 100:.0f} points of the time on."
+    f" Each is {CHOSEN}."
+)
+"""By what windows are judged that hold more or less of autovacuum than the load."""
 
 OneLoad = tuple[int, TrialResult, Mapping[str, Series], tuple[int, int]]
 """Round, result, series, and begin and end of the load in ns."""
@@ -104,7 +121,7 @@ def _share(part: Taken, totals: Sequence[float | None]) -> float | None:
     known = [one for one in totals if one is not None]
     if part.wal_bytes is None or len(known) < len(totals):
         return None
-    if sum(known) < max(_WAL_MIN_PER_S * part.span_s, part.wal_bytes, 1.0):
+    if sum(known) < max(WAL_MIN_BYTES_PER_S * part.span_s, part.wal_bytes, 1.0):
         return None
     return part.wal_bytes / sum(known)
 

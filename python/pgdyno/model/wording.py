@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+CHOSEN = "a threshold that is chosen, not measured"
+"""Stands where a number decides for which nobody measured a better one."""
+
 
 def plural(number: int, one: str, many: str | None = None, *, thousands: bool = False) -> str:
     """A number with its noun, e.g. `1 trial`, `3 trials`.

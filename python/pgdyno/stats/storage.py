@@ -16,7 +16,7 @@ from pgdyno.model.floor import (
 )
 from pgdyno.model.floor_figures import DEFAULT_METHOD, NEAR_PEAK, Cap, Doubt, IopsKnee
 from pgdyno.model.units import ns_text
-from pgdyno.model.wording import listed, plural
+from pgdyno.model.wording import CHOSEN, listed, plural
 
 ADDS_UP = 0.85  # of the sum of the paths alone
 _CPU_FULL = 0.9
@@ -24,7 +24,9 @@ _FLASH_NS = 100_000  # writing to flash takes longer; a protected cache does not
 _TURN_NS = 2_000_000  # half a turn at 15,000 a minute
 _NOTHING_FLUSHED = 3  # times the write alone
 _CLOCK_NS = 100
-_OTHERS_SHARE = 0.25  # of all CPUs: the kernel works for our own probes, too
+OTHERS_SHARE = 0.25
+"""Of all CPUs, that others may use before a warning says so. Chosen: what the kernel does for our
+own probes counts as others', too, so that a lower one would warn on machines that are idle."""
 _NO_BARRIER = ("nobarrier", "barrier=0", "nobarriers")
 
 
@@ -138,12 +140,13 @@ def clock_doubts(clock: Clock) -> tuple[Doubt, ...]:
 def busy_doubts(probed: Probed) -> tuple[Doubt, ...]:
     """Other programs that kept the CPUs busy while paths were probed."""
     used = [one.others_cpus for one in probed.rounds if one.others_cpus is not None]
-    if not used or max(used) <= _OTHERS_SHARE * probed.cpus:
+    if not used or max(used) <= OTHERS_SHARE * probed.cpus:
         return ()
     return (
         Doubt(
             "other programs kept the machine busy while this was measured",
-            f"they used up to {max(used):.1f} of {plural(probed.cpus, 'CPU')} in a round",
+            f"they used up to {max(used):.1f} of {plural(probed.cpus, 'CPU')} in a round, and more"
+            f" than {OTHERS_SHARE:.0%} of all is told, {CHOSEN}",
             "Probes had to wait for a CPU, and perhaps for the storage: measure again when the"
             " machine is idle.",
         ),

@@ -12,8 +12,12 @@ from dataclasses import dataclass
 
 Span = tuple[float, float]
 
+# All three are chosen, not measured; reports say so where they decide.
 SHARE_TOLERANCE = 0.05  # of all WAL; what windows have more or less is named
-TIME_TOLERANCE = 0.25  # of the time; the same where the log tells no WAL
+TIME_TOLERANCE = 0.25  # of the time; the same where no share of WAL is told
+WAL_MIN_BYTES_PER_S = 100e3
+"""Of a load; a share of less is not told. Who only reads writes next to none, and vacuum most of
+that: by a share of next to nothing any window would be unlike."""
 
 
 @dataclass(frozen=True, slots=True)

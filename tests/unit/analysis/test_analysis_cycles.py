@@ -412,5 +412,9 @@ def test_vacuum_that_windows_missed_is_named(tmp_path: Path) -> None:
     assert "the window of round 2 holds nothing of it" in unlike_text(
         replace(vacuum, missed_rounds=(2,))
     )
+    assert (
+        "or a load writes less than 100 kB/s, from 25 points of the time on. Each is a threshold"
+        " that is chosen, not measured."
+    ) in told
     assert "| tuned: 2 others | 6 |" in told
     assert "pg_type" not in told

@@ -96,7 +96,8 @@ def test_a_busy_machine_is_told_first_and_before_advice() -> None:
     assert "kept the machine busy" not in render_md(idle)
     assert warnings(busy)[0].startswith(
         "other programs kept the machine busy while this was measured: they used up to 1.6 of 2"
-        " CPUs in a round."
+        " CPUs in a round, and more than 25% of all is told, a threshold that is chosen, not"
+        " measured."
     )
     assert "measure again when the machine is idle before you set anything" in render_md(busy)
     assert "measure again when the machine is idle before you set anything" in shown(busy)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pgdyno.analysis import words
 from pgdyno.analysis.cycle_facts import CycleFacts, VacuumFacts, VacuumTable
 from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.vacuum import THRESHOLDS
 from pgdyno.model.units import bytes_text, count_text, seconds_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Block, Cell, Column, Points, Section, Table, Text
@@ -126,6 +127,7 @@ def _vacuum(facts: Facts) -> list[Block]:
             Points(lines),
         ]
     blocks.append(_charged([(one.stage, vacuum) for one, vacuum in known]))
+    blocks.append(Text(THRESHOLDS, "quiet"))
     blocks.append(
         Table(
             "Autovacuum by table, finished rounds together: where its episodes fell. Those that had"
