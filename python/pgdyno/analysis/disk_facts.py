@@ -18,6 +18,15 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
+class NotKnown:
+    """What might be advised, if measurements told enough."""
+
+    where: str  # the path
+    what: str  # to do, as a command
+    because: str  # the figures, and what would make it known
+
+
+@dataclass(frozen=True, slots=True)
 class DiskInUse:
     """The device below the data of a stage, as its load used it: all windows together.
 

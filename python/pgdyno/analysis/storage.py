@@ -5,10 +5,11 @@ from __future__ import annotations
 from pgdyno.analysis.facts import Comparison
 from pgdyno.analysis.stages import comparison_facts
 from pgdyno.analysis.storage_facts import CommitFacts, PathFacts, PatternFacts, StorageFacts
-from pgdyno.model.floor import PATTERNS, Floor, Pattern, Probed
+from pgdyno.model.floor import MANY_AT_ONCE, PATTERNS, Floor, Pattern, Probed
 from pgdyno.model.floor_figures import FlushFigure, Span
 from pgdyno.stats.across_paths import compare_paths
 from pgdyno.stats.flush_figure import (
+    commit_rates,
     disagreements,
     flush_figure,
     measured_flush,
@@ -22,6 +23,7 @@ from pgdyno.stats.group_commit import (
     commit_rate_per_s,
     flush_limit_per_s,
 )
+from pgdyno.stats.repeated import many_times
 from pgdyno.stats.storage import (
     best_points,
     best_sync,
@@ -64,6 +66,8 @@ def _paths(probed: Probed) -> tuple[PathFacts, ...]:
 
 def _path(floor: Floor, probed: Probed, against_first: dict[str, Comparison]) -> PathFacts:
     figure, mixed = flush_figure(floor, probed), mixed_windows(floor, probed)
+    rounds = probed.rounds_of(floor.path)
+    many = {one: many_times(rounds, probed.wish, one) for one in MANY_AT_ONCE}
     return PathFacts(
         path=floor.path,
         on_first_device=floor.device_number == probed.floors[0].device_number,
@@ -77,6 +81,8 @@ def _path(floor: Floor, probed: Probed, against_first: dict[str, Comparison]) ->
         patterns=tuple(_pattern(floor, pattern) for pattern in PATTERNS),
         cap=cap(floor, probed),
         flush=figure,
+        commit_rates=commit_rates(rounds),
+        many_times={pattern: found for pattern, found in many.items() if found},
         rest_factors=rest_factors(floor, probed),
         mixed=mixed,
         under_checkpoint=span_of(one.under.per_s for one in mixed),

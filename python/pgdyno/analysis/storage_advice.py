@@ -7,109 +7,149 @@ carry is not advised. Settings are those of PostgreSQL 18, with what earlier one
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
-from pgdyno.analysis.disk_facts import Advice
+from pgdyno.analysis.disk_facts import Advice, NotKnown
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
-from pgdyno.model.floor import BLOCK_BYTES, GridPoint, Pattern
-from pgdyno.model.floor_figures import PROGRAMS
+from pgdyno.model.floor import BLOCK_BYTES, IN_SEQUENCE, Pattern
+from pgdyno.model.floor_figures import PROGRAMS, Span, Times
 from pgdyno.model.units import bytes_text, count_text, ns_text
-from pgdyno.model.wording import plural
+from pgdyno.model.wording import CHOSEN, plural
+from pgdyno.stats.repeated import times
 
 MANY_TIMES = 2.0
-"""So many times as fast many requests at once must be, before it is worth asking for them."""
+"""So many times as fast many requests at once must be, before it is worth asking for them. Chosen:
+what a server gains is less, and settings that bring little are not worth their risk."""
 HINDERED = 0.7
-"""Commits that keep a smaller share of their rate beside random writes are hindered by these."""
+"""Commits that keep a smaller share of their rate beside random writes are hindered by these.
+Chosen: what a checkpoint of a server writes is less than all that a disk takes."""
 DELAY_US_MIN = 100
 """A shorter commit_delay drowns in the kernel's timer slack of 50 µs."""
 APART = 1.25
-"""Times by which the flushes of two disks must differ, before WAL is sent to the faster one."""
+"""Times by which the flushes of two disks must differ, before WAL is sent to the faster one.
+Chosen: to move WAL takes a stop of the server, for a gain of which commits see a part."""
+THRESHOLDS = (
+    f"Advised is what is ×{MANY_TIMES:g} as fast many at once as one at a time, WAL apart from"
+    f" commits that keep less than {HINDERED:.0%} of their rate beside writes or on a disk that"
+    f" flushes ×{APART:g} as fast, and a delay from {DELAY_US_MIN} µs on. Each is {CHOSEN}."
+)
+"""From which figures on something is advised."""
 _IO_WORKERS_MAX = 32  # of io_workers
 _CONCURRENCY_MAX = 1000  # of effective_io_concurrency
 _FLUSH_AFTER_BYTES = 256 << 10  # checkpoint_flush_after, by default
 _BGWRITER_FLUSH_AFTER_BYTES = 512 << 10  # bgwriter_flush_after, the same
 _FLUSH_AFTER_MAX_BYTES = 2 << 20
 READS_PLAN = "parallel-io"
+_KNEE = "How many is where the grid stopped rising, of which each load was measured once."
 
 
 def storage_advice(facts: StorageFacts) -> tuple[Advice, ...]:
     """All that follows, path by path, then what follows from several paths."""
-    found = [one for path in facts.paths for one in _of_path(path, facts.cpus)]
-    return (*found, *_of_several(facts.paths))
+    return tuple(one for one in _all(facts) if isinstance(one, Advice))
 
 
-def _of_path(path: PathFacts, cpus: int) -> Iterator[Advice]:
-    if path.claims.in_memory:  # no disk was measured
-        return
-    yield from _reads(path)
-    yield from _scans(path, cpus)
-    yield from _writes(path)
-    yield from _commits(path)
-    yield from _beside_commits(path)
+def not_known(facts: StorageFacts) -> tuple[NotKnown, ...]:
+    """What might follow, were it known: figures whose spread is wider than what they differ by."""
+    return tuple(one for one in _all(facts) if isinstance(one, NotKnown))
 
 
-def _at(path: PathFacts, pattern: Pattern, outstanding: int) -> GridPoint | None:
-    """The fastest window with so many requests under way; None: there was none."""
-    points = (one for one in path.of_pattern(pattern).fastest if one.outstanding == outstanding)
-    return next(points, None)
+def _all(facts: StorageFacts) -> Iterator[Advice | NotKnown]:
+    for path in facts.paths:
+        if not path.claims.in_memory:  # else no disk was measured
+            yield from _reads(path)
+            yield from _scans(path, facts.cpus)
+            yield from _writes(path)
+            yield from _commits(path)
+            yield from _beside_commits(path)
+    yield from _of_several(facts.paths)
 
 
-def _many_times(path: PathFacts, pattern: Pattern) -> tuple[float, GridPoint, GridPoint] | None:
-    """How many times as fast many requests are, one alone, and the least load near the peak."""
-    one, knee = _at(path, pattern, 1), path.of_pattern(pattern).found.knee
-    if one is None or not one.per_s:
+def _rates(rates: Span, text: Callable[[float], str] = count_text) -> str:
+    spread = f" ({text(rates.low)} to {text(rates.high)})" if rates.n > 1 else ""
+    return f"{text(rates.mid)}/s{spread}"
+
+
+def _interval(found: Times) -> str:
+    if found.low is None or found.high is None:
+        return f"×{found.ratio:.2f}, each measured once"
+    return f"×{found.ratio:.2f} ({found.low:.2f} to {found.high:.2f} in {found.one.n} rounds)"
+
+
+def _doubtful(where: str, what: str, found: Times, least: float) -> NotKnown:
+    return NotKnown(
+        where, what,
+        f"{_interval(found)}, and it would be advised from ×{least:g} on, {CHOSEN}. More `--rounds`"
+        " and longer `--seconds` tell.",
+    )  # fmt: skip
+
+
+def _many_times(path: PathFacts, pattern: Pattern) -> Times | None:
+    """Many requests against one at a time, by rounds; else by single windows. None: neither."""
+    if (found := path.many_times.get(pattern)) is not None:
+        return found
+    knee = path.of_pattern(pattern).found.knee
+    alone = [one for one in path.grid if one.pattern == pattern and one.jobs == 1]
+    if pattern not in IN_SEQUENCE:
+        alone = [one for one in alone if one.depth == 1]
+    one = max(alone, key=lambda one: one.per_s, default=None)
+    if one is None or not one.per_s or knee.per_s < MANY_TIMES * one.per_s:
         return None
-    times = knee.per_s / one.per_s
-    return (times, one, knee) if times >= MANY_TIMES else None
+    return times([knee.per_s], [one.per_s])
 
 
-def _compared(what: str, one: GridPoint, knee: GridPoint, times: float) -> str:
-    return (
-        f"one {what} at a time reaches {count_text(one.per_s)}/s ({ns_text(1e9 / one.per_s)}"
-        f" each, on average), {knee.outstanding} at once {count_text(knee.per_s)}/s,"
-        f" {times:.1f} times as many"
-    )
+def _at_once(path: PathFacts, pattern: Pattern) -> int:
+    """How many requests are worth having under way: the knee, or where there is none, all."""
+    found = path.of_pattern(pattern).found
+    return found.knee.outstanding if found.knee.outstanding > 1 else found.peak.outstanding
 
 
-def _reads(path: PathFacts) -> Iterator[Advice]:
+def _reads(path: PathFacts) -> Iterator[Advice | NotKnown]:
+    what = "Ask for many pages at once"
     if (found := _many_times(path, "random read")) is None:
         return
-    times, one, knee = found
-    depth = min(knee.outstanding, _CONCURRENCY_MAX)
-    workers = min(knee.outstanding, _IO_WORKERS_MAX)
+    if (reached := found.reaches(MANY_TIMES)) is None:
+        yield _doubtful(path.path, what, found, MANY_TIMES)
+    if not reached:
+        return
+    many = _at_once(path, "random read")
+    depth, workers = min(many, _CONCURRENCY_MAX), min(many, _IO_WORKERS_MAX)
     yield Advice(
         path.path,
-        "Ask for many pages at once",
-        _compared("read", one, knee, times),
+        what,
+        f"one read at a time reaches {_rates(found.one)}, the heaviest load {_rates(found.many)},"
+        f" {_interval(found)}",
         {
             "effective_io_concurrency": str(depth),
             "maintenance_io_concurrency": str(depth),
             "io_workers": str(workers),
         },
-        "io_workers is of 18, where each of them reads one page after another; io_method = io_uring"
-        " needs none of them, in builds that have it. Before 18 only bitmap scans and vacuum read"
-        " ahead. Index scans ask for one page at a time in every version: they gain from sessions.",
+        f"{_KNEE} io_workers is of 18, where each of them reads one page after another; io_method ="
+        " io_uring needs none of them, in builds that have it. Before 18 only bitmap scans and"
+        " vacuum read ahead. Index scans ask for one page at a time in every version: they gain"
+        " from sessions.",
         READS_PLAN,
     )
 
 
-def _scans(path: PathFacts, cpus: int) -> Iterator[Advice]:
-    found = path.of_pattern("sequential read")
-    alone = [one for one in path.grid if one.pattern == "sequential read" and one.jobs == 1]
-    if cpus < 2 or not alone:
+def _scans(path: PathFacts, cpus: int) -> Iterator[Advice | NotKnown]:
+    what = "Scan, vacuum and build indexes with several processes"
+    jobs = max((one.jobs for one in path.grid if one.pattern == "sequential read"), default=1)
+    found = _many_times(path, "sequential read")
+    if cpus < 2 or jobs < 2 or found is None:
         return
-    best_alone = max(alone, key=lambda one: one.per_s)
-    knee = found.found.knee
-    if knee.jobs == 1 or knee.per_s < MANY_TIMES * best_alone.per_s:
+    if (reached := found.reaches(MANY_TIMES)) is None:
+        yield _doubtful(path.path, what, found, MANY_TIMES)
+    if not reached:
         return
-    workers = min(knee.jobs, cpus)
+    knee = path.of_pattern("sequential read").found.knee.jobs
+    workers = min(knee if knee > 1 else jobs, cpus)
+    one, many = (_rates(rates, _bytes_text) for rates in (found.one, found.many))
     yield Advice(
         path.path,
-        "Scan, vacuum and build indexes with several processes",
-        f"one process reads {bytes_text(round(best_alone.bytes_per_s))}/s in sequence,"
-        f" {knee.jobs} read {bytes_text(round(knee.bytes_per_s))}/s",
+        what,
+        f"one process reads {one} in sequence, {jobs} read {many}, {_interval(found)}",
         {
             "max_parallel_workers_per_gather": str(workers),
             "max_parallel_maintenance_workers": str(workers),
@@ -119,24 +159,32 @@ def _scans(path: PathFacts, cpus: int) -> Iterator[Advice]:
     )
 
 
-def _writes(path: PathFacts) -> Iterator[Advice]:
-    if (found := _many_times(path, "random write")) is None:
+def _bytes_text(pages: float) -> str:
+    return bytes_text(round(pages * BLOCK_BYTES))
+
+
+def _writes(path: PathFacts) -> Iterator[Advice | NotKnown]:
+    what = "Let checkpoints hand over more at a time"
+    wanted = min(_FLUSH_AFTER_MAX_BYTES, _at_once(path, "random write") * BLOCK_BYTES)
+    found = _many_times(path, "random write")
+    if found is None or wanted <= _FLUSH_AFTER_BYTES:  # as it is
         return
-    times, one, knee = found
-    wanted = min(_FLUSH_AFTER_MAX_BYTES, knee.outstanding * BLOCK_BYTES)
-    if wanted <= _FLUSH_AFTER_BYTES:  # as it is
+    if (reached := found.reaches(MANY_TIMES)) is None:
+        yield _doubtful(path.path, what, found, MANY_TIMES)
+    if not reached:
         return
     settings = {"checkpoint_flush_after": f"{wanted >> 10}kB"}
     if wanted > _BGWRITER_FLUSH_AFTER_BYTES:
         settings["bgwriter_flush_after"] = f"{wanted >> 10}kB"
     yield Advice(
         path.path,
-        "Let checkpoints hand over more at a time",
-        _compared("write", one, knee, times),
+        what,
+        f"one write at a time reaches {_rates(found.one)}, the heaviest load {_rates(found.many)},"
+        f" {_interval(found)}",
         {**settings, "checkpoint_completion_target": "0.9"},
-        "One process writes for a checkpoint, and one in the background between them. What each"
-        " asks the kernel to write at a time is all that the device has under way of it; commits"
-        " that wait meanwhile wait longer.",
+        f"{_KNEE} One process writes for a checkpoint, and one in the background between them. What"
+        " each asks the kernel to write at a time is all that the device has under way of it;"
+        " commits that wait meanwhile wait longer.",
         None,
     )
 
@@ -177,7 +225,7 @@ def _beside_commits(path: PathFacts) -> Iterator[Advice]:
     )
 
 
-def _of_several(paths: Sequence[PathFacts]) -> Iterator[Advice]:
+def _of_several(paths: Sequence[PathFacts]) -> Iterator[Advice | NotKnown]:
     """What two disks can do that one cannot."""
     disks = [one for one in paths if not one.claims.in_memory]
     apart: list[PathFacts] = []
@@ -187,31 +235,51 @@ def _of_several(paths: Sequence[PathFacts]) -> Iterator[Advice]:
     if len(apart) < 2:
         return
     ordered = sorted(apart, key=lambda one: one.flush.flush.mid)
-    for quick, slow in pairwise(ordered):
-        if slow.flush.flush.mid >= APART * quick.flush.flush.mid:
-            yield Advice(
-                quick.path,
-                f"Put WAL on {quick.path}",
-                f"a flush takes {ns_text(quick.flush.flush.mid)} there and"
-                f" {ns_text(slow.flush.flush.mid)} on {slow.path}",
-                {},
-                "`initdb --waldir`. The data may lie on the slower one: checkpoints wait for it,"
-                " commits do not.",
-                None,
-            )
-            break
-    reads = [one.of_pattern("random read").found.peak.per_s for one in apart]
+    yield from _wal_apart(ordered)
+    each = [_random_reads(one) for one in apart]
     names = " and ".join(one.path for one in apart)
     yield Advice(
         names,
         "Spread tables and indexes over these disks",
-        f"together they may serve {count_text(sum(reads))} random reads a second, the fastest"
-        f" alone {count_text(max(reads))}",
+        f"together they may serve {count_text(sum(one.mid for one in each))} random reads a second,"
+        f" the fastest alone {_rates(max(each, key=lambda one: one.mid))}",
         {},
         "By tablespaces, or by partitions in several of them; `temp_tablespaces` for sorts. A"
         " backup and a standby then need all of them.",
         None,
     )
+
+
+def _wal_apart(ordered: Sequence[PathFacts]) -> Iterator[Advice | NotKnown]:
+    """The disk whose flushes are quicker than those of the next one; of pairs the first."""
+    for quick, slow in pairwise(ordered):
+        if slow.flush.flush.mid < APART * quick.flush.flush.mid:
+            continue
+        what = f"Put WAL on {quick.path}"
+        many, one = ((path.commit_rates or (path.flush.commits.mid,)) for path in (quick, slow))
+        found = times(many, one)
+        if found.reaches(1.0) is None:
+            yield _doubtful(quick.path, what, found, APART)
+            continue
+        yield Advice(
+            quick.path,
+            what,
+            f"a flush takes {ns_text(quick.flush.flush.mid)} there and"
+            f" {ns_text(slow.flush.flush.mid)} on {slow.path}, {_interval(found)}",
+            {},
+            "`initdb --waldir`. The data may lie on the slower one: checkpoints wait for it,"
+            " commits do not.",
+            None,
+        )
+        return
+
+
+def _random_reads(path: PathFacts) -> Span:
+    """What the heaviest load reached, by rounds; else the most that one window did."""
+    if (found := path.many_times.get("random read")) is not None:
+        return found.many
+    peak = path.of_pattern("random read").found.peak.per_s
+    return Span(peak, peak, peak, 1)
 
 
 def _share(one: PathFacts, other: PathFacts) -> bool:

@@ -17,7 +17,15 @@ from pgdyno.model.floor import (
     Wish,
     line_of,
 )
-from pgdyno.model.floor_figures import DRIFTS, Cap, Doubt, FlushFigure, IopsKnee, Span
+from pgdyno.model.floor_figures import (
+    DRIFTS,
+    Cap,
+    Doubt,
+    FlushFigure,
+    IopsKnee,
+    Span,
+    Times,
+)
 from pgdyno.model.wording import plural
 
 
@@ -53,6 +61,8 @@ class PathFacts:
     patterns: tuple[PatternFacts, ...]
     cap: Cap
     flush: FlushFigure
+    commit_rates: tuple[float, ...]  # a second, by round, as the figure has them; (): once
+    many_times: dict[Pattern, Times]  # the heaviest load against one at a time, by rounds
     rest_factors: tuple[Span, ...]  # by PAUSES_US, times a flush without rest; (): not measured
     mixed: tuple[UnderCheckpoint, ...]  # by round
     under_checkpoint: Span  # commits a second

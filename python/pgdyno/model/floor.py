@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pgdyno.model.file_system import IN_MEMORY
 
@@ -16,6 +16,11 @@ Pattern = Literal["random read", "random write", "sequential read", "sequential 
 PATTERNS: tuple[Pattern, ...] = (
     "random read", "random write", "sequential read", "sequential write"
 )  # fmt: skip
+COMPARED: tuple[Pattern, ...] = ("random read", "random write")
+"""Under the heaviest load, by which several paths are compared."""
+MANY_AT_ONCE: tuple[Pattern, ...] = (*COMPARED, "sequential read")
+"""Of which every round tells how many times as fast many requests or processes are as one."""
+IN_SEQUENCE: tuple[Pattern, ...] = ("sequential read", "sequential write")
 PAUSES_US = (60, 200, 800)  # before a flush: storage and its host may have gone to sleep
 ROUNDS, QUICK_ROUNDS = 5, 3  # of probes in turn, where nothing else is asked for
 ROUNDS_MIN, ROUNDS_MAX = 2, 100  # one tells nothing of the spread
@@ -123,6 +128,14 @@ class GridPoint:
         return self.depth * self.jobs
 
 
+class Load(NamedTuple):
+    """What a window of fio asks for."""
+
+    pattern: Pattern
+    depth: int  # requests that each job keeps under way
+    jobs: int
+
+
 @dataclass(frozen=True, slots=True)
 class Commits:
     """Small sequential writes, each followed by fdatasync, as one process writes WAL."""
@@ -195,9 +208,15 @@ class PathRound:
     fdatasync_per_s: float  # pg_test_fsync: one page, written and flushed over and over
     mixed: UnderCheckpoint
     rested: tuple[Commits, ...]  # alone, after each of PAUSES_US
-    # Random, under the heaviest load of the grid; None: there is no path to compare with.
+    # Random, under the heaviest load of the grid; None: of an earlier pgdyno, or it has but one.
     reads: GridPoint | None = None
     writes: GridPoint | None = None
+    again: tuple[GridPoint, ...] = ()  # what else of `Wish.repeated` was measured
+
+    def at(self, load: Load) -> GridPoint | None:
+        """The window of a load; None: there was none."""
+        found = (one for one in (self.reads, self.writes, *self.again) if one is not None)
+        return next((one for one in found if (one.pattern, one.depth, one.jobs) == load), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +263,24 @@ class Wish:
     transaction_us: int | None = None  # CPU time of one, to predict rates with
     # Of probes in turn. None: as many as pgdyno takes by itself; in files up to version 0.1: none.
     rounds: int | None = None
+
+    def heaviest(self, pattern: Pattern) -> Load:
+        """The heaviest load of the grid."""
+        return Load(pattern, max(self.depths), max(self.jobs))
+
+    def one_each(self, pattern: Pattern) -> Load:
+        """What that is compared with: one request at a time; in sequence, by one process."""
+        depth = max(self.depths) if pattern in IN_SEQUENCE else 1
+        return Load(pattern, depth, 1)
+
+    @property
+    def repeated(self) -> tuple[Load, ...]:
+        """Loads that are measured in every round, for their spread: what advice rests on."""
+        found = [self.heaviest(pattern) for pattern in COMPARED if len(self.paths) > 1]
+        for pattern in MANY_AT_ONCE:
+            if (most := self.heaviest(pattern)) != (one := self.one_each(pattern)):
+                found += [most, one]
+        return tuple(dict.fromkeys(found))
 
     @classmethod
     def of(

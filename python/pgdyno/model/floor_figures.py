@@ -33,6 +33,23 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class Times:
+    """How many times as fast one thing is as another, by rounds as pairs."""
+
+    one: Span  # rates a second of what is compared with
+    many: Span  # of the other
+    ratio: float
+    low: float | None  # None: measured once, so that nothing is known of it
+    high: float | None
+
+    def reaches(self, least: float) -> bool | None:
+        """Whether it is so many times or more; None: it is not known, either may be."""
+        if self.low is None or self.high is None or self.low < least <= self.high:
+            return None
+        return self.low >= least
+
+
+@dataclass(frozen=True, slots=True)
 class FlushFigure:
     """What a flush of one page takes on a path, by PostgreSQL's default method."""
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from rich.console import Group, RenderableType
 from rich.text import Text as Line
 
-from pgdyno.analysis.storage_advice import storage_advice
+from pgdyno.analysis.storage_advice import not_known, storage_advice
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
 from pgdyno.model.floor import NO_DISK_KNOWN, PATTERNS, PAUSES_US, Pattern
 from pgdyno.model.floor_figures import DEFAULT_METHOD, NEAR_PEAK, PROGRAMS, Doubt
@@ -28,7 +28,7 @@ from pgdyno.report.document import (
 )  # fmt: skip
 from pgdyno.report.html import render_document as render_page
 from pgdyno.report.markdown import render_document as render_markdown
-from pgdyno.report.storage_advice import advice_section, caution, sentences
+from pgdyno.report.storage_advice import advice_section, caution, doubtful, sentences
 from pgdyno.report.storage_answer import (
     answer,
     flush_text,
@@ -61,6 +61,7 @@ def render_json(facts: StorageFacts) -> str:
         "measured": asdict(facts.measured),
         "derived": [_derived(path) for path in facts.paths],
         "advice": [asdict(one) for one in storage_advice(facts)],
+        "not_known": [asdict(one) for one in not_known(facts)],
     }
     return json_document(document)
 
@@ -77,6 +78,7 @@ def summary(facts: StorageFacts) -> RenderableType:
         parts += [Line("What follows, to try:", style="bold")]
         parts += [Line(caveat)] if (caveat := caution(facts)) else []
         parts += [Line(f"- {item.replace('`', '')}") for item in follows]
+    parts += [Line(f"- {item.replace('`', '')}") for item in doubtful(facts)]
     return Group(*parts)
 
 

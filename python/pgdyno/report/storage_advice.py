@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pgdyno.analysis.disk_facts import Advice
-from pgdyno.analysis.storage_advice import storage_advice
+from pgdyno.analysis.storage_advice import THRESHOLDS, not_known, storage_advice
 from pgdyno.analysis.storage_facts import StorageFacts
-from pgdyno.report.document import Points, Section, Text
+from pgdyno.report.document import Block, Points, Section, Text
 
 _NOTHING = (
     "Nothing follows that the probes speak for: many requests at once are not much faster than one"
@@ -23,10 +23,12 @@ _UNSTEADY = (
 
 def advice_section(facts: StorageFacts) -> Section:
     """The last section of the report."""
-    items = sentences(facts)
-    about = " ".join(part for part in (_ABOUT, caution(facts)) if part)
-    blocks = (Text(about), Points(items)) if items else (Text(_NOTHING),)
-    return Section("advice", "What follows", blocks)
+    items, unknown = sentences(facts), doubtful(facts)
+    about = " ".join(part for part in (_ABOUT, THRESHOLDS, caution(facts)) if part)
+    blocks: list[Block] = [Text(about), Points(items)] if items else []
+    blocks += [Points(unknown)] if unknown else []
+    blocks = blocks or [Text(f"{_NOTHING} {THRESHOLDS}")]
+    return Section("advice", "What follows", tuple(blocks))
 
 
 def caution(facts: StorageFacts) -> str:
@@ -37,6 +39,14 @@ def caution(facts: StorageFacts) -> str:
 def sentences(facts: StorageFacts) -> tuple[str, ...]:
     """One for each piece of advice."""
     return tuple(sentence(one) for one in storage_advice(facts))
+
+
+def doubtful(facts: StorageFacts) -> tuple[str, ...]:
+    """One for each piece of advice whose figures do not tell whether it holds."""
+    return tuple(
+        f"{one.where}. Not known: {one.what[0].lower()}{one.what[1:]}? {one.because}"
+        for one in not_known(facts)
+    )
 
 
 def sentence(one: Advice) -> str:

@@ -126,6 +126,14 @@ def fastest_kind(rounds: Sequence[PathRound]) -> tuple[str, float]:
     return kind, middles[kind]
 
 
+def commit_rates(rounds: Sequence[PathRound]) -> tuple[float, ...]:
+    """Commits a second in each round, by the kind of probe that the figure of the path is of."""
+    if not rounds:
+        return ()
+    kind, _ = fastest_kind(rounds)
+    return tuple(1e9 / kinds_ns(one)[kind] for one in rounds)
+
+
 def kinds_ns(one: PathRound) -> dict[str, float]:
     """What each kind of probe of a round took for a commit, rest included, in ns."""
     fsync, fio = PROGRAMS

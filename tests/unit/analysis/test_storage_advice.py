@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from pgdyno.analysis.disk_facts import Advice
+from pgdyno.analysis.disk_facts import Advice, NotKnown
 from pgdyno.analysis.storage import storage_facts
-from pgdyno.analysis.storage_advice import storage_advice
-from pgdyno.model.floor import DeviceClaims, Floor, GridPoint, PathRound, Probed
+from pgdyno.analysis.storage_advice import not_known, storage_advice
+from pgdyno.model.floor import DeviceClaims, Floor, GridPoint, Load, PathRound, Probed
 from pgdyno.plan.packaged import packaged_plans
+from pgdyno.report.storage import render_md
 from tests.data.probed import DISK, MEMORY, at_rates, floor, in_rounds, probed
 
 ALIKE = {1: 90_000.0, 4: 95_000.0, 16: 99_000.0, 64: 100_000.0}
@@ -23,8 +24,33 @@ def advice(found: Probed) -> dict[str, Advice]:
     return {one.what: one for one in storage_advice(storage_facts(found))}
 
 
-def of(one: Floor) -> dict[str, Advice]:
-    return advice(probed(one))
+def repeated(one: Floor, *shares: float) -> Probed:
+    """The path in rounds in which the heaviest loads reached these shares of their rate."""
+    depths = tuple(sorted({point.depth for point in one.grid}))
+    jobs = tuple(sorted({point.jobs for point in one.grid}))
+    wish = replace(probed(one).wish, depths=depths, jobs=jobs, rounds=len(shares))
+
+    def window(load: Load, share: float) -> GridPoint:
+        of = [point for point in one.grid if point.pattern == load.pattern]
+        rates = {point.outstanding: point.per_s for point in of}
+        rate = share * rates[max(rates)] if load == wish.heaviest(load.pattern) else rates[1]
+        return replace(of[0], depth=load.depth, jobs=load.jobs, per_s=rate)
+
+    rounds = tuple(
+        (replace(at_rates(one.path, 20_000, 20_000), reads=None, writes=None,
+                 again=tuple(window(load, share) for load in wish.repeated)),)
+        for share in shares
+    )  # fmt: skip
+    found = in_rounds(*rounds)
+    return replace(found, wish=wish, floors=(replace(one, mixed=None, rested=()),))
+
+
+def of(one: Floor, *shares: float) -> dict[str, Advice]:
+    return advice(repeated(one, *(shares or (0.9, 1.0, 1.1))))
+
+
+def unknown(found: Probed) -> dict[str, NotKnown]:
+    return {one.what: one for one in not_known(storage_facts(found))}
 
 
 def test_many_reads_at_once_are_advised_where_they_are_many_times_as_fast() -> None:
@@ -32,13 +58,44 @@ def test_many_reads_at_once_are_advised_where_they_are_many_times_as_fast() -> N
 
     assert reads.where == "/a"
     assert reads.because == (
-        "one read at a time reaches 1,000/s (1.00 ms each, on average), 16 at once 15,000/s,"
-        " 15.0 times as many"
+        "one read at a time reaches 1,000/s (1,000 to 1,000), the heaviest load 16,000/s (14,400 to"
+        " 17,600), ×15.96 (12.43 to 20.50 in 3 rounds)"
     )
     assert reads.settings["effective_io_concurrency"] == "16"
     assert reads.settings["maintenance_io_concurrency"] == "16"
     assert reads.settings["io_workers"] == "16"
     assert "Ask for many pages at once" not in of(floor("/a", rates=ALIKE))
+
+
+def test_what_the_spread_does_not_tell_is_not_known() -> None:
+    """Single windows have advised what the next ones took back."""
+    what, near = "Ask for many pages at once", {1: 1_000.0, 64: 2_400.0}
+    spread = repeated(floor("/a", rates=near), 0.5, 1.0, 1.9)
+    assert what not in advice(spread)
+    told = unknown(spread)[what]
+    assert told.because.startswith("×2.37 (")
+    assert (
+        "it would be advised from ×2 on, a threshold that is chosen, not measured" in told.because
+    )
+    assert "/a. Not known: ask for many pages at once? ×2.37 (" in render_md(storage_facts(spread))
+    assert what in of(floor("/a", rates=near), 0.99, 1.0, 1.01)
+    assert what not in unknown(repeated(floor("/a", rates=near), 0.99, 1.0, 1.01))
+    once = probed(floor("/a", rates=CLOUD))
+    assert what not in advice(once)
+    assert unknown(once)[what].because.startswith("×15.00, each measured once")
+
+
+def test_wal_is_sent_to_a_faster_disk_only_if_rounds_agree() -> None:
+    def two(*fast: float) -> Probed:
+        found = in_rounds(*((at_rates("/a", 1000, 1000), at_rates("/bb", *2 * [rate]))
+                            for rate in fast))  # fmt: skip
+        apart = [replace(one, claims=claims)
+                 for one, claims in zip(found.floors, (ON_A, ON_B), strict=True)]  # fmt: skip
+        return replace(found, floors=tuple(apart))
+
+    assert "(1.95 to 2.05 in 3 rounds)" in advice(two(1980, 2000, 2020))["Put WAL on /bb"].because
+    assert "Put WAL on /bb" not in advice(two(600, 2000, 6000))
+    assert "Put WAL on /bb" in unknown(two(600, 2000, 6000))
 
 
 def test_wal_is_not_sent_elsewhere_for_what_other_programs_or_moments_measured() -> None:

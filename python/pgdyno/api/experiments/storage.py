@@ -25,6 +25,7 @@ from pgdyno.host.disk_lock import disks_taken
 from pgdyno.model.bounds import require_within
 from pgdyno.model.errors import PgdynoError, PlanError, StoreError
 from pgdyno.model.floor import (
+    COMPARED,
     PATTERNS,
     PAUSES_US,
     QUICK_ROUNDS,
@@ -36,7 +37,6 @@ from pgdyno.model.floor import (
     Floor,
     GridPoint,
     PathRound,
-    Pattern,
     Prepared,
     Probed,
     ProbeRound,
@@ -72,8 +72,6 @@ _MEANT = {
     "depths": "Each is a number of requests that a job has under way.",
     "jobs": "Each is a number of jobs that run at once.",
 }
-COMPARED: tuple[Pattern, ...] = ("random read", "random write")  # in rounds, of several paths
-_COMPARED = len(COMPARED)
 _SEEDS_A_ROUND = 100_000  # above those of the grid, which has a seed for each window
 
 _Found = TypeVar("_Found")
@@ -232,14 +230,15 @@ def rounds_of(wish: Wish) -> int:
 def cost(wish: Wish) -> Cost:
     """Estimate a probe."""
     points = len(wish.depths) * len(wish.jobs)
-    compared = _COMPARED if len(wish.paths) > 1 else 0
+    again = wish.repeated
     grid = len(PATTERNS) * points
     each_bytes = wish.size_bytes + fio.WAL_BYTES + FILE_BYTES + _OVERHEAD_BYTES
     writing_s = (wish.size_bytes + fio.WAL_BYTES) / _WRITTEN_BYTES_PER_S
     window_s = wish.seconds + _STARTS_S
-    round_s = (2 + len(PAUSES_US) + compared) * window_s + 2 * wish.seconds
+    round_s = (2 + len(PAUSES_US) + len(again)) * window_s + 2 * wish.seconds
     measuring_s = grid * window_s + TESTS * wish.seconds + rounds_of(wish) * round_s
-    loading = points * 2 + rounds_of(wish) * (1 + compared // 2)
+    writes = sum(one.pattern.endswith("write") for one in again)
+    loading = points * 2 + rounds_of(wish) * (1 + writes)
     return Cost(
         paths=len(wish.paths),
         seconds=len(wish.paths) * (writing_s + measuring_s) + wish.seconds,
@@ -409,21 +408,24 @@ class _Bed:
         synced = each("pg_test_fsync", lambda g: measure_fdatasync(fsync, g.folder, wish.seconds))
         mixed = each("commits", lambda g: fio.measure_commits(g, wish.seconds, seed))
         rested = each("commits after rest", lambda g: fio.measure_rested(g, wish.seconds, seed))
-        seen: dict[Pattern, dict[str, GridPoint]] = {}
-        if len(order) > 1:
-            depth, jobs = max(wish.depths), max(wish.jobs)
-            for more, pattern in enumerate(COMPARED, 1):
-                seen[pattern] = each(
-                    pattern,
-                    partial(fio.measure, pattern=pattern, depth=depth, jobs=jobs,
-                            seconds=wish.seconds, seed=seed + more),
-                )  # fmt: skip
+        seen = {
+            load: each(
+                f"{load.pattern}, {load.depth} under way in each of {plural(load.jobs, 'job')}",
+                partial(fio.measure, pattern=load.pattern, depth=load.depth, jobs=load.jobs,
+                        seconds=wish.seconds, seed=seed + more),
+            )
+            for more, load in enumerate(wish.repeated, 1)
+        }  # fmt: skip
+        reads, writes = map(wish.heaviest, COMPARED)
         return ProbeRound(
             started_ns,
             tuple(
                 PathRound(
                     path, synced[path], mixed[path], rested[path],
-                    *(seen[pattern][path] if seen else None for pattern in COMPARED),
+                    reads=seen.get(reads, {}).get(path),
+                    writes=seen.get(writes, {}).get(path),
+                    again=tuple(found[path] for load, found in seen.items()
+                                if load not in (reads, writes)),
                 )
                 for path in order
             ),

@@ -1,0 +1,44 @@
+"""How many times as fast one load is as another, from windows that every round repeats.
+
+What a round did to both cancels, as between stages. Of a single window nothing is known: the next
+one may tell another rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pgdyno.model.floor import PathRound, Pattern, Wish
+from pgdyno.model.floor_figures import Times
+from pgdyno.stats.compare import CONFIDENCE
+from pgdyno.stats.flush_figure import middle, span_of
+from pgdyno.stats.interval import estimate
+
+
+def times(many: Sequence[float], one: Sequence[float]) -> Times:
+    """Compare rates, a pair for each round.
+
+    Args:
+        many: Rates a second, above 0; at least one.
+        one: Those that they are compared with, of the same rounds.
+    """
+    if len(many) < 2:
+        return Times(span_of(one), span_of(many), middle(many) / middle(one), None, None)
+    logs = np.log(np.array(many) / np.array(one))
+    fitted = estimate(logs[np.newaxis], CONFIDENCE)
+    centre, low, high = (
+        float(np.exp(side[0])) for side in (fitted.centre, fitted.low, fitted.high)
+    )
+    return Times(span_of(one), span_of(many), centre, low, high)
+
+
+def many_times(rounds: Sequence[PathRound], wish: Wish, pattern: Pattern) -> Times | None:
+    """The heaviest load against one request, or one process, at a time; None: not in rounds."""
+    most, one = wish.heaviest(pattern), wish.one_each(pattern)
+    pairs = [(upper, lower) for each in rounds
+             if (upper := each.at(most)) and (lower := each.at(one))]  # fmt: skip
+    if most == one or not pairs:
+        return None
+    return times([upper.per_s for upper, _ in pairs], [lower.per_s for _, lower in pairs])
