@@ -77,11 +77,11 @@ def _interval(found: Times) -> str:
     return f"×{found.ratio:.2f} ({found.low:.2f} to {found.high:.2f} in {found.one.n} rounds)"
 
 
-def _doubtful(where: str, what: str, found: Times, least: float) -> NotKnown:
+def _doubtful(where: str, what: str, of: str, found: Times, least: float) -> NotKnown:
     return NotKnown(
         where, what,
-        f"{_interval(found)}, and it would be advised from ×{least:g} on, {CHOSEN}. More `--rounds`"
-        " and longer `--seconds` tell.",
+        f"{of} {_interval(found)}, and it would be advised from ×{least:g} on, {CHOSEN}. More"
+        " `--rounds` and longer `--seconds` tell.",
     )  # fmt: skip
 
 
@@ -105,12 +105,23 @@ def _at_once(path: PathFacts, pattern: Pattern) -> int:
     return found.knee.outstanding if found.knee.outstanding > 1 else found.peak.outstanding
 
 
+def _most(path: PathFacts, pattern: Pattern) -> int:
+    """Requests under way that one at a time is compared with: in rounds the heaviest load."""
+    found = path.of_pattern(pattern)
+    last = found.fastest[-1] if pattern in path.many_times else found.found.knee
+    return last.outstanding
+
+
+def _against(path: PathFacts, pattern: Pattern) -> str:
+    return f"{_most(path, pattern)} {pattern}s at once against one at a time:"
+
+
 def _reads(path: PathFacts) -> Iterator[Advice | NotKnown]:
     what = "Ask for many pages at once"
     if (found := _many_times(path, "random read")) is None:
         return
     if (reached := found.reaches(MANY_TIMES)) is None:
-        yield _doubtful(path.path, what, found, MANY_TIMES)
+        yield _doubtful(path.path, what, _against(path, "random read"), found, MANY_TIMES)
     if not reached:
         return
     many = _at_once(path, "random read")
@@ -118,8 +129,8 @@ def _reads(path: PathFacts) -> Iterator[Advice | NotKnown]:
     yield Advice(
         path.path,
         what,
-        f"one read at a time reaches {_rates(found.one)}, the heaviest load {_rates(found.many)},"
-        f" {_interval(found)}",
+        f"one read at a time reaches {_rates(found.one)}, {_most(path, 'random read')} at once"
+        f" {_rates(found.many)}, {_interval(found)}",
         {
             "effective_io_concurrency": str(depth),
             "maintenance_io_concurrency": str(depth),
@@ -140,7 +151,8 @@ def _scans(path: PathFacts, cpus: int) -> Iterator[Advice | NotKnown]:
     if cpus < 2 or jobs < 2 or found is None:
         return
     if (reached := found.reaches(MANY_TIMES)) is None:
-        yield _doubtful(path.path, what, found, MANY_TIMES)
+        of = f"{jobs} processes against one, in sequence,"
+        yield _doubtful(path.path, what, of, found, MANY_TIMES)
     if not reached:
         return
     knee = path.of_pattern("sequential read").found.knee.jobs
@@ -170,7 +182,7 @@ def _writes(path: PathFacts) -> Iterator[Advice | NotKnown]:
     if found is None or wanted <= _FLUSH_AFTER_BYTES:  # as it is
         return
     if (reached := found.reaches(MANY_TIMES)) is None:
-        yield _doubtful(path.path, what, found, MANY_TIMES)
+        yield _doubtful(path.path, what, _against(path, "random write"), found, MANY_TIMES)
     if not reached:
         return
     settings = {"checkpoint_flush_after": f"{wanted >> 10}kB"}
@@ -179,8 +191,8 @@ def _writes(path: PathFacts) -> Iterator[Advice | NotKnown]:
     yield Advice(
         path.path,
         what,
-        f"one write at a time reaches {_rates(found.one)}, the heaviest load {_rates(found.many)},"
-        f" {_interval(found)}",
+        f"one write at a time reaches {_rates(found.one)}, {_most(path, 'random write')} at once"
+        f" {_rates(found.many)}, {_interval(found)}",
         {**settings, "checkpoint_completion_target": "0.9"},
         f"{_KNEE} One process writes for a checkpoint, and one in the background between them. What"
         " each asks the kernel to write at a time is all that the device has under way of it;"
@@ -259,7 +271,8 @@ def _wal_apart(ordered: Sequence[PathFacts]) -> Iterator[Advice | NotKnown]:
         many, one = ((path.commit_rates or (path.flush.commits.mid,)) for path in (quick, slow))
         found = times(many, one)
         if found.reaches(1.0) is None:
-            yield _doubtful(quick.path, what, found, APART)
+            of = f"commits against those on {slow.path}:"
+            yield _doubtful(quick.path, what, of, found, APART)
             continue
         yield Advice(
             quick.path,

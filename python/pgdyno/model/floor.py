@@ -135,6 +135,12 @@ class Load(NamedTuple):
     depth: int  # requests that each job keeps under way
     jobs: int
 
+    @property
+    def said(self) -> str:
+        """What it is, e.g. `random read, 16 under way` or `..., 16 under way in each of 4 jobs`."""
+        each = f" in each of {self.jobs} jobs" if self.jobs > 1 else ""
+        return f"{self.pattern}, {self.depth} under way{each}"
+
 
 @dataclass(frozen=True, slots=True)
 class Commits:

@@ -35,7 +35,7 @@ def on_one_storage(places: Sequence[Lies]) -> Iterator[str]:
             on = f" on {listed(disks)}" if disks else ""
             folders = listed([one.folder for one in together])
             yield (
-                f"{folders} lie on one file system{on}: between stages that differ by these alone,"
+                f"{folders} lie on one file system{on}: of stages that differ by these alone,"
                 f" {CHANCE}; no number of rounds decides that"
             )
     apart = [together[0] for together in by_file_system.values()]

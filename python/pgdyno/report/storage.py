@@ -8,7 +8,7 @@ from dataclasses import asdict
 from rich.console import Group, RenderableType
 from rich.text import Text as Line
 
-from pgdyno.analysis.storage_advice import not_known, storage_advice
+from pgdyno.analysis.storage_advice import THRESHOLDS, not_known, storage_advice
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
 from pgdyno.model.floor import NO_DISK_KNOWN, PATTERNS, PAUSES_US, Pattern
 from pgdyno.model.floor_figures import DEFAULT_METHOD, NEAR_PEAK, PROGRAMS, Doubt
@@ -74,11 +74,10 @@ def summary(facts: StorageFacts) -> RenderableType:
     parts += [Line(sentence, style="bold") for sentence in answer(facts)]
     parts += [printed(table) for table in tables(facts)]
     parts += [Line(f"- {item}", style="dim") for item in limits(facts)]
-    if follows := sentences(facts):
-        parts += [Line("What follows, to try:", style="bold")]
+    if follows := (*sentences(facts), *doubtful(facts)):
+        parts += [Line("What follows, to try:", style="bold"), Line(THRESHOLDS, style="dim")]
         parts += [Line(caveat)] if (caveat := caution(facts)) else []
         parts += [Line(f"- {item.replace('`', '')}") for item in follows]
-    parts += [Line(f"- {item.replace('`', '')}") for item in doubtful(facts)]
     return Group(*parts)
 
 

@@ -11,7 +11,7 @@ from pgdyno.store import RunFile
 from tests.data.miniature import CHARACTERS, write_miniature
 from tests.data.pages import facts_of
 
-SHARED = " lie on one file system on vda: between stages that differ by these alone, what differs"
+SHARED = " lie on one file system on vda: of stages that differ by these alone, what differs"
 
 
 def test_the_first_screen_says_that_two_disks_are_one(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_many_reads_at_once_are_advised_where_they_are_many_times_as_fast() -> N
 
     assert reads.where == "/a"
     assert reads.because == (
-        "one read at a time reaches 1,000/s (1,000 to 1,000), the heaviest load 16,000/s (14,400 to"
+        "one read at a time reaches 1,000/s (1,000 to 1,000), 64 at once 16,000/s (14,400 to"
         " 17,600), ×15.96 (12.43 to 20.50 in 3 rounds)"
     )
     assert reads.settings["effective_io_concurrency"] == "16"
@@ -73,16 +73,20 @@ def test_what_the_spread_does_not_tell_is_not_known() -> None:
     spread = repeated(floor("/a", rates=near), 0.5, 1.0, 1.9)
     assert what not in advice(spread)
     told = unknown(spread)[what]
-    assert told.because.startswith("×2.37 (")
+    assert told.because.startswith("64 random reads at once against one at a time: ×2.37 (")
     assert (
         "it would be advised from ×2 on, a threshold that is chosen, not measured" in told.because
     )
-    assert "/a. Not known: ask for many pages at once? ×2.37 (" in render_md(storage_facts(spread))
+    assert "/a. Not known: ask for many pages at once? 64 random reads at once" in render_md(
+        storage_facts(spread)
+    )
     assert what in of(floor("/a", rates=near), 0.99, 1.0, 1.01)
     assert what not in unknown(repeated(floor("/a", rates=near), 0.99, 1.0, 1.01))
     once = probed(floor("/a", rates=CLOUD))
     assert what not in advice(once)
-    assert unknown(once)[what].because.startswith("×15.00, each measured once")
+    assert unknown(once)[what].because.startswith(
+        "16 random reads at once against one at a time: ×15.00, each measured once"
+    )
 
 
 def test_wal_is_sent_to_a_faster_disk_only_if_rounds_agree() -> None:

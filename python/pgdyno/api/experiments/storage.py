@@ -36,6 +36,7 @@ from pgdyno.model.floor import (
     TRANSACTION_US_MAX,
     Floor,
     GridPoint,
+    Load,
     PathRound,
     Prepared,
     Probed,
@@ -48,7 +49,6 @@ from pgdyno.model.plan import Target
 from pgdyno.model.progress import StepBegun
 from pgdyno.model.text import visible
 from pgdyno.model.units import bytes_text, seconds_text
-from pgdyno.model.wording import plural
 from pgdyno.plan.resolve.order import balanced_order
 from pgdyno.plan.same_machine import require_same
 from pgdyno.probe import fio
@@ -410,7 +410,7 @@ class _Bed:
         rested = each("commits after rest", lambda g: fio.measure_rested(g, wish.seconds, seed))
         seen = {
             load: each(
-                f"{load.pattern}, {load.depth} under way in each of {plural(load.jobs, 'job')}",
+                load.said,
                 partial(fio.measure, pattern=load.pattern, depth=load.depth, jobs=load.jobs,
                         seconds=wish.seconds, seed=seed + more),
             )
@@ -453,7 +453,7 @@ def _grid(path: str, ground: fio.Ground, wish: Wish, on_step: OnStep) -> tuple[G
     for pattern in PATTERNS:
         for jobs in wish.jobs:
             for depth in wish.depths:
-                on_step(f"{path}: {pattern}, {depth} under way in each of {plural(jobs, 'job')}")
+                on_step(f"{path}: {Load(pattern, depth, jobs).said}")
                 seed = len(points) + 1
                 points.append(fio.measure(ground, pattern, depth, jobs, wish.seconds, seed))
     return tuple(points)
