@@ -395,7 +395,7 @@ def _cycles(name: str) -> CycleFacts:
     invalid = ("throughput falls by 21% ± 5% from the first cycle to the second",)
     return CycleFacts(
         name, "anchors", (398.0, 412.0), 405.0, 12_345_678.0, 0, 3, (anchor, anchor), invalid,
-        vacuum,
+        False, vacuum,
     )  # fmt: skip
 
 

@@ -67,4 +67,5 @@ class CycleFacts:
     windows: int
     anchors: tuple[AnchorFacts, ...]
     invalid: tuple[str, ...]  # why anchors do not tell what whole cycles do
+    only_reads: bool  # all its loads do, as is known: nothing is put off to a checkpoint
     vacuum: VacuumFacts | None  # None: no episode is known

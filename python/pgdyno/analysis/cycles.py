@@ -16,11 +16,13 @@ import numpy.typing as npt
 
 from pgdyno.analysis.changes import effective_of
 from pgdyno.analysis.cycle_facts import AnchorFacts, CycleFacts
+from pgdyno.analysis.episodes import episodes
 from pgdyno.analysis.judge import checkpoint_cycle
-from pgdyno.analysis.snapshots import SnapshotsByTrial, changes_rows
+from pgdyno.analysis.only_reads import only_reads
+from pgdyno.analysis.snapshots import SnapshotsByTrial
 from pgdyno.analysis.stored import Stored
 from pgdyno.analysis.trials import COUNTED, per_second
-from pgdyno.analysis.vacuum import episodes, vacuum_facts
+from pgdyno.analysis.vacuum import vacuum_facts
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import Event, Series, TrialRecord, TrialResult, TrialState
@@ -157,6 +159,9 @@ def stage_cycles(
     problems += _invalid(loads, known)
     seen = tuple(length for load in loads if (length := _cycle_s(load)) is not None)
     rates = [rate for load in loads if (rate := _wal_rate(load)) is not None]
+    reads = bool(loads) and all(
+        only_reads(one.record, snapshots.get(one.record.number, ())) for one in loads
+    )
     facts = CycleFacts(
         stage=stage.name,
         follows=stage.checkpoints,
@@ -171,10 +176,11 @@ def stage_cycles(
             if number in known
         ),
         invalid=tuple(dict.fromkeys(problems)),
+        only_reads=reads,
         vacuum=vacuum_facts(
             [(one.record.round, one.result, one.series, (one.begin_ns, one.end_ns))
              for one in map(_Ends, loads)],
-            only_reads=changes_rows(stage.name, trials, snapshots) is False,
+            only_reads=reads,
         ),
     )  # fmt: skip
     whole = {} if facts.invalid else {
@@ -376,7 +382,7 @@ class Guard:
         if why := self._vacuum(stage, base):
             return why
         changed = changed_in_cycle(self._settings[stage], self._settings[base])
-        if not changed:
+        if not changed or all(self._cycles[name].only_reads for name in (stage, base)):
             return None
         for name in (stage, base):
             if missing := lacking(self._cycles[name]):

@@ -160,11 +160,10 @@ def table_rows(
     )
 
 
-def changes_rows(
-    stage: str, trials: Sequence[TrialRecord], snapshots: SnapshotsByTrial
-) -> bool | None:
-    """Whether the load of a stage changes any row of its tables; None: nobody looked."""
-    uses = [row.stages[0] for row in table_rows([stage], trials, snapshots)]
+def changes_rows(record: TrialRecord, snapshots: Sequence[SnapshotRows]) -> bool | None:
+    """Whether the load of a trial changes any row of its tables; None: nobody looked."""
+    found = table_rows([record.stage], [record], {record.number: snapshots})
+    uses = [row.stages[0] for row in found]
     known = [use.changed_per_s > 0 for use in uses if use is not None]
     return any(known) if known else None
 

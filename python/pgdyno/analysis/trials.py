@@ -13,6 +13,7 @@ from pgdyno.analysis.ceiling import rate
 from pgdyno.analysis.facts import TrialFacts
 from pgdyno.analysis.judge import checkpoint_cycle, client_limit, steadiness, window_end
 from pgdyno.analysis.latency_shares import latency_shares
+from pgdyno.analysis.only_reads import of_reads, only_reads
 from pgdyno.analysis.shape import outages
 from pgdyno.analysis.snapshots import analyze_marks
 from pgdyno.analysis.timeline_facts import Checkpoint, Mark, Timeline
@@ -51,6 +52,8 @@ def trial_facts(
     """
     result = record.result
     completed, cycle = checkpoint_cycle(result) if result else (None, None)
+    if cycle is not None and only_reads(record, snapshots):
+        cycle = of_reads(cycle)
     return TrialFacts(
         number=record.number,
         round=record.round,

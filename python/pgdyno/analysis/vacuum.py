@@ -8,6 +8,8 @@ import numpy as np
 
 from pgdyno.analysis.cycle_facts import VacuumCost, VacuumFacts, VacuumTable
 from pgdyno.analysis.efficiency import US
+from pgdyno.analysis.episodes import episodes
+from pgdyno.analysis.only_reads import next_to_no_wal
 from pgdyno.analysis.trials import per_second
 from pgdyno.model.counters import growth
 from pgdyno.model.run import Series, TrialResult
@@ -25,7 +27,6 @@ from pgdyno.stats.vacuum import (
 
 NS = 1e9
 _SECOND_NS = 1_000_000_000
-_KINDS = ("autovacuum", "autoanalyze")
 
 THRESHOLDS = (
     f"Windows are said to hold more or less of it from {SHARE_TOLERANCE * 100:.0f} points of all"
@@ -37,21 +38,6 @@ THRESHOLDS = (
 
 OneLoad = tuple[int, TrialResult, Mapping[str, Series], tuple[int, int]]
 """Round, result, series, and begin and end of the load in ns."""
-
-
-def episodes(result: TrialResult) -> list[Episode]:
-    """The episodes of a trial, in seconds since the epoch."""
-    return [
-        Episode(
-            table=one.detail.table or "?",
-            start_s=one.start_ns / NS,
-            end_s=one.end_ns / NS,
-            wal_bytes=one.detail.wal_bytes,
-            cpu_s=one.detail.cpu_s,
-        )
-        for one in result.events
-        if one.kind in _KINDS and one.end_ns is not None
-    ]
 
 
 def vacuum_facts(loads: Sequence[OneLoad], *, only_reads: bool = False) -> VacuumFacts | None:
@@ -115,15 +101,16 @@ def _tables(found: Sequence[tuple[OneLoad, list[Episode]]]) -> tuple[VacuumTable
 def _share(part: Taken, totals: Sequence[float | None]) -> float | None:
     """Of all WAL, what vacuum wrote; None: not known, or too little WAL for a share of it.
 
-    Who only reads writes next to none, and vacuum most of that. And an episode's WAL, spread over
-    its time, may be more than was written where only a part of it lies: that is no share.
+    Vacuum may have most of next to none. And an episode's WAL, spread over its time, may be more
+    than was written where only a part of it lies: that is no share.
     """
     known = [one for one in totals if one is not None]
     if part.wal_bytes is None or len(known) < len(totals):
         return None
-    if sum(known) < max(WAL_MIN_BYTES_PER_S * part.span_s, part.wal_bytes, 1.0):
+    written = sum(known)
+    if not written or written < part.wal_bytes or next_to_no_wal(written, part.span_s):
         return None
-    return part.wal_bytes / sum(known)
+    return part.wal_bytes / written
 
 
 def _cost(part: Taken, transactions: float) -> VacuumCost:

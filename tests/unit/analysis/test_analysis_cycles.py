@@ -307,7 +307,9 @@ def looks(result: TrialResult, changed: int) -> list[SnapshotRows]:
     ]
 
 
-def with_vacuum_before_windows(path: Path, updated: int = 9, **options: Any) -> Path:
+def with_vacuum_before_windows(
+    path: Path, updated: int = 9, wal_bytes: float = 2e8, **options: Any
+) -> Path:
     """A run in whose stage `tuned` autovacuum does all its work before the windows."""
     write_miniature(path, rounds=3, invalid=(), **options)
 
@@ -329,7 +331,7 @@ def with_vacuum_before_windows(path: Path, updated: int = 9, **options: Any) -> 
                 begin_ns, end_ns = series[0].unix_ns[0], trial.result.window_ns[1]
                 first_ns = begin_ns + SECOND_NS // 2  # the driver counts by whole seconds
                 times = np.arange(first_ns, end_ns + 2 * SECOND_NS, SECOND_NS)
-                written = 2e8 * (times - begin_ns) / (end_ns - begin_ns)
+                written = wal_bytes * (times - begin_ns) / (end_ns - begin_ns)
                 wal = Series("wal.bytes", "B", "counter", times, written)
                 run.put_trial(
                     replace(trial, result=before_the_window(trial.result)), [*series, wal],
@@ -339,12 +341,61 @@ def with_vacuum_before_windows(path: Path, updated: int = 9, **options: Any) -> 
 
 
 def test_windows_of_a_load_that_only_reads_need_hold_nothing_of_a_vacuum(tmp_path: Path) -> None:
-    facts = facts_of(with_vacuum_before_windows(tmp_path / "run.sqlite", updated=0))
+    mine = [replace(one, wal_bytes_per_tx=1.0) for one in CHARACTERS]
+    path = tmp_path / "run.sqlite"
+    facts = facts_of(with_vacuum_before_windows(path, updated=0, characters=mine))
 
     vacuum = next(one.vacuum for one in facts.cycles if one.stage == "tuned")
     assert vacuum is not None
     assert (vacuum.unlike, vacuum.missed_rounds) == (False, (1, 2, 3)), "it is told, and no doubt"
     assert [one for one in facts.answer.doubts if "autovacuum" in one.text] == []
+
+
+def after(path: Path, changed: int, *, wal_per_tx: float, vacuum_bytes: int = 0) -> Facts:
+    """Windows without a checkpoint, whose load changes so many rows and writes so much WAL."""
+    mine = tuple(
+        replace(one, wal_bytes_per_tx=wal_per_tx) for one in characters(checkpoint_at_s=())
+    )
+    write_miniature(path, rounds=5, invalid=(), characters=mine)
+    detail = EventDetail(table="order_line", wal_bytes=vacuum_bytes, cpu_s=0.0)
+    with RunFile.append(path) as run:
+        for trial in run.trials():
+            assert trial.result is not None
+            begin_ns, end_ns = trial.result.window_ns
+            vacuum = Event("autovacuum", begin_ns, end_ns, detail)
+            grown = trial.result.deltas | {"checkpoints.timed": 0.0, "checkpoints.requested": 0.0}
+            if vacuum_bytes:
+                grown["wal.bytes"] += vacuum_bytes
+            result = replace(trial.result, events=(vacuum,) if vacuum_bytes else (), deltas=grown)
+            run.put_trial(
+                replace(trial, result=result), list(run.series(trial.number).values()),
+                snapshots=looks(result, changed),
+            )  # fmt: skip
+    return facts_of(path)
+
+
+@pytest.mark.parametrize(
+    ("changed", "wal_per_tx", "vacuum_bytes", "only_reads"),
+    [(0, 1.0, 0, True), (0, 1.0, 900_000_000, True), (9, 1.0, 0, False), (0, 20_000.0, 0, False)],
+    ids=["reads", "reads, and a vacuum of what others left", "writes little", "writes elsewhere"],
+)
+def test_no_checkpoint_is_due_from_a_load_that_only_reads(
+    tmp_path: Path, changed: int, wal_per_tx: float, vacuum_bytes: int, *, only_reads: bool
+) -> None:
+    facts = after(
+        tmp_path / "run.sqlite", changed, wal_per_tx=wal_per_tx, vacuum_bytes=vacuum_bytes
+    )
+
+    briefly = [one for one in facts.answer.doubts if "checkpoint cycle" in one.text]
+    assert {one.only_reads for one in facts.cycles} == {only_reads}
+    assert (briefly == []) == only_reads
+    verdicts = {one.checkpoint_cycle.verdict for one in facts.stages if one.checkpoint_cycle}
+    assert verdicts == {"clear" if only_reads else "finding"}
+    told = compared(facts, "tuned")
+    assert (told.verdict == "not judged") != only_reads, "settings of checkpoints change nothing"
+    assert not any(one.ident == "E4" and one.verdict == "finding" for one in facts.mistakes) or (
+        not only_reads
+    )
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,10 @@ def cycle_notes(
         return
     if protocol.checkpoints == "cycles" or len(stages) < 2:
         return
+    if all(
+        stage.workload.kind == "select-only" for stage in stages
+    ):  # no checkpoint is due from it
+        return
     words = [_words(stage, config) for stage, config in zip(stages, configs, strict=True)]
     for stage, mine in zip(stages[1:], words[1:], strict=True):
         if names := changed_in_cycle(mine, words[0]):
