@@ -100,7 +100,8 @@ def round_of(driven: Driven, warehouses: int, rss_max_bytes: int) -> Round:
     assert driven.error is None, driven.error
     assert driven.nopm is not None
     client = driven.client
-    cpu_s = client.user_s + client.system_s
+    cpu_s = client.cpu_s
+    assert cpu_s is not None, "our own driver tells"
     return Round(
         nopm_a_warehouse=driven.nopm / warehouses,
         cpu_share=cpu_s / client.window_s,

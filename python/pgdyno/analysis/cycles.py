@@ -23,6 +23,7 @@ from pgdyno.analysis.snapshots import SnapshotsByTrial
 from pgdyno.analysis.stored import Stored
 from pgdyno.analysis.trials import COUNTED, per_second
 from pgdyno.analysis.vacuum import vacuum_facts
+from pgdyno.model.counters import growth
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import Event, Series, TrialRecord, TrialResult, TrialState
@@ -254,10 +255,16 @@ def _invalid(loads: Sequence[Load], anchors: Mapping[int, Anchor]) -> list[str]:
 def _behind(load: Load, what: str, name: str) -> str | None:
     """Whether what follows the WAL fell behind from the start of a load to its end."""
     levels, written = load.series.get(name), load.series.get("wal.bytes")
-    if levels is None or written is None or levels.values.size < 2 or written.values.size < 2:
+    if levels is None or written is None or not levels.values.size or not written.values.size:
         return None
-    growth, wal = (float(one.values[-1] - one.values[0]) for one in (levels, written))
-    return cycle_checks.falling_behind(what, growth, wal)
+    # Over the time in which both were looked at.
+    begin = max(int(one.unix_ns[0]) for one in (levels, written))
+    end = min(int(one.unix_ns[-1]) for one in (levels, written))
+    inside = levels.values[(levels.unix_ns >= begin) & (levels.unix_ns <= end)]
+    wal = growth(written, (begin, end)) if inside.size > 1 else None
+    if wal is None:
+        return None
+    return cycle_checks.falling_behind(what, float(inside[-1] - inside[0]), wal)
 
 
 def _late(loads: Sequence[Load]) -> tuple[str, ...]:

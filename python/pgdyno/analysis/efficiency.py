@@ -30,11 +30,11 @@ def _delta(name: str, scale: float = 1.0) -> Callable[[TrialResult], float | Non
     return total
 
 
-def _client_cpu_us(result: TrialResult) -> float:
-    return result.client.cpu_s * US
+def _client_cpu_us(result: TrialResult) -> float | None:
+    return None if (cpu_s := result.client.cpu_s) is None else cpu_s * US
 
 
-def _sleeps(result: TrialResult) -> float:
+def _sleeps(result: TrialResult) -> float | None:
     return result.client.voluntary_switches
 
 

@@ -83,7 +83,8 @@ def machine_text(machine: Machine) -> str:
 
 def _row(stage: str, name: str, driven: Sequence[_Driven], *, server_on_host: bool) -> HostRow:
     hosts = [host for _, _, host, _ in driven]
-    clients = [host.client for host in hosts]
+    # Of hosts it is always known: their driver is ours, and tells it.
+    used_s = [(host, host.client.cpu_s or 0.0) for host in hosts]
     limits = [host_limit(result, host, server_on_host=server_on_host, ceiling_per_s=ceiling)
               for result, _, host, ceiling in driven]  # fmt: skip
     reached = [(one.ended / one.client.window_s / ceiling, ceiling)
@@ -104,8 +105,8 @@ def _row(stage: str, name: str, driven: Sequence[_Driven], *, server_on_host: bo
             one.ended / max(1, sum(each.ended for each in fleet.hosts))
             for _, fleet, one, _ in driven
         ),
-        cpu_share=median(one.cpu_s / (one.window_s * one.cpus) for one in clients),
-        cpu_us=median(one.client.cpu_s * 1e6 / max(1, one.ended) for one in hosts),
+        cpu_share=median(cpu_s / (one.client.window_s * one.client.cpus) for one, cpu_s in used_s),
+        cpu_us=median(cpu_s * 1e6 / max(1, one.ended) for one, cpu_s in used_s),
         wanted=max(_wanted(one) for one in hosts),
         late_p999_ns=max(one.late_ns.get("p999", 0) for one in hosts),
         begun_late_ns=max(one.begun_late_ns for one in hosts),

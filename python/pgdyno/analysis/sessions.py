@@ -7,7 +7,7 @@ counted apart, where they do not idle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -254,26 +254,23 @@ def _line(window: Window) -> SessionLine:
         found = _class_of(key)
         return group_of(found) if found else None
 
-    step = max(1, ceil(window.ticks.size / POINTS_MAX))
-    whole = range(0, window.ticks.size // step * step, step)
+    first_s = window.since_begin_s[0]
+    passed_s = np.rint(window.since_begin_s - first_s).astype(np.int64)
+    step = max(1, ceil((int(passed_s[-1]) + 1) / POINTS_MAX))
+    # By the seconds that passed: those in which nobody looked are no part of what lies around them.
+    parts, begins = np.unique(passed_s // step, return_index=True)
+    whole = (parts + 1) * step <= passed_s[-1] + 1
+    ticks = np.add.reduceat(window.ticks, begins)[whole]
     added = _added(window, GROUPS, name_of)
     return SessionLine(
         trial=window.record.number,
         round=window.record.round,
         stage=window.record.stage,
         step_s=float(step),
-        second=tuple(round(float(window.since_begin_s[at]) + step / 2, 3) for at in whole),
+        second=tuple(round(float(first_s + (part + 0.5) * step), 3) for part in parts[whole]),
         groups={
-            name: tuple(_averaged(row, window.ticks, whole))
+            name: tuple(np.round(np.add.reduceat(row, begins)[whole] / ticks, 3).tolist())
             for name, row in zip(GROUPS, added, strict=True)
             if row.any()
         },
     )
-
-
-def _averaged(
-    row: npt.NDArray[np.int64], ticks: npt.NDArray[np.int64], whole: range
-) -> Iterable[float]:
-    for at in whole:
-        part = slice(at, at + whole.step)
-        yield round(float(row[part].sum() / ticks[part].sum()), 3)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from pgdyno.analysis.resources import DEVICE, members, shown
 from pgdyno.analysis.signal_facts import Signal, SignalLine, SignalUnit
 from pgdyno.analysis.snapshots import SnapshotsByTrial
-from pgdyno.model.counters import counts_on
+from pgdyno.model.counters import known_steps
 from pgdyno.model.resets import resets_ns
 from pgdyno.model.run import CPU_STATES, Series, SnapshotRows, TrialRecord
 
@@ -45,16 +45,17 @@ class _Sampled:
     series: SeriesByName
     snapshots: Sequence[SnapshotRows]
 
-    def counts_on(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Of each step between samples, whether all these counters went on."""
-        each = [counts_on(self.series[one], resets_ns(one, self.snapshots)) for one in names]
+    def known_steps(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Of each step between samples, whether it tells how all these counters grew."""
+        each = [known_steps(self.series[one], resets_ns(one, self.snapshots)) for one in names]
         return np.asarray(np.all(each, axis=0), dtype=np.bool_)
 
 
 def _rate(*names: str, over: Sequence[str] = ()) -> Callable[[_Sampled], Points | None]:
     """Growth of counters, by seconds or by the growth of others.
 
-    There is no point where these stand still, and none where a counter began anew.
+    There is no point where these stand still, and none where a counter began anew or was not looked
+    at for a while.
     """
 
     def points(sampled: _Sampled) -> Points | None:
@@ -65,7 +66,7 @@ def _rate(*names: str, over: Sequence[str] = ()) -> Callable[[_Sampled], Points 
         at = (above[0] - sampled.begin_ns) / NS
         grown = np.diff(above[1])
         by = np.diff(at) if below is None else np.diff(below[1])
-        known = (by > 0) & (grown >= 0) & sampled.counts_on([*names, *over])
+        known = (by > 0) & (grown >= 0) & sampled.known_steps([*names, *over])
         return ((at[1:] + at[:-1]) / 2)[known], grown[known] / by[known]
 
     return points

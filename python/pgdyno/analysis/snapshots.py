@@ -25,7 +25,7 @@ from pgdyno.analysis.timeline_facts import Mark
 from pgdyno.model.resets import DATABASES, began_anew
 from pgdyno.model.run import Cell, SnapshotRows, TrialRecord
 from pgdyno.model.sampler_gaps import in_time
-from pgdyno.model.statement_counts import StatementGrowth, statement_growth
+from pgdyno.model.statement_counts import MOST, StatementGrowth, statement_growth
 
 NS = 1e9
 Row = Mapping[str, Cell]
@@ -178,6 +178,8 @@ def _table_uses(windows: Sequence[_Ends]) -> dict[str, TableUse]:
         before = {str(row["relation"]): row for row in window.begin}
         for row in window.end:
             grown = _grown(before.get(str(row["relation"])), row)
+            if str(row["relation"]) not in before and len(before) >= MOST:
+                continue  # whether it is new, or was not among those that were read, nobody knows
             if all(grown[name] >= 0 for name in _COUNTED):
                 use = _table_use(row, grown, window.seconds)
                 found.setdefault(str(row["relation"]), []).append(use)

@@ -171,7 +171,9 @@ def _facts(
         per_transaction=_efficiency(long),
         checkpoints=tuple(one.checkpoints for one in trial_facts),
         checkpoint_cycle=most_doubtful([one.checkpoint_cycle for one in trial_facts]),
-        client_share=Spread.of(tuple(result.client.share_of_host for result in results)),
+        client_share=Spread.of(
+            tuple(share for each in results if (share := each.client.share_of_host) is not None)
+        ),
         client_limit=most_doubtful([one.client_limit for one in trial_facts]),
         ceiling_share=Spread.of(
             tuple(one.ceiling_share for one in trial_facts if one.ceiling_share is not None)

@@ -35,7 +35,7 @@ class Driver:
 
     engine: str
     cpus: int  # of its host
-    cpu_s: float
+    cpu_s: float | None  # None: not known
     wanted: float | None  # share of time the busiest thread ran or waited for a CPU; None: untold
     busiest: float | None  # share of time the busiest thread ran
     ceiling_share: float | None  # of what it reaches on this machine; None: not calibrated

@@ -86,12 +86,14 @@ def _cost_line(driven: Driven, workload: Workload) -> str:
     if transactions == 0:
         return f"seed {workload.seed}"
     trips = driven.round_trips_per_transaction
-    cpu_ns = client.cpu_s / transactions * 1e9
-    sleeps = client.voluntary_switches / transactions
+    said = "" if trips is None else f"{trips:.2f} round trips a transaction, "
+    sleeps, share, cpu_s = client.voluntary_switches, client.share_of_host, client.cpu_s
+    if sleeps is None or share is None or cpu_s is None:
+        return f"{said}what the client took of CPUs is not known; seed {workload.seed}"
     return (
-        ("" if trips is None else f"{trips:.2f} round trips a transaction, ")
-        + f"client {ns_text(cpu_ns)} of CPU and {sleeps:.2f} sleeps a transaction,"
-        f" {client.share_of_host:.1%} of the host; seed {workload.seed}"
+        f"{said}client {ns_text(cpu_s / transactions * 1e9)} of CPU and"
+        f" {sleeps / transactions:.2f} sleeps a transaction, {share:.1%} of the host; seed"
+        f" {workload.seed}"
     )
 
 

@@ -31,9 +31,10 @@ def host_use(window: WindowFacts) -> HostUse | None:
     server = window.per_s("server.cpu_s")
     known = {name: value for name, value in states.items() if value is not None}
     total = sum(known.values())
-    if not window.driver.beside_server or server is None or len(known) < len(states) or total <= 0:
+    driver_s = window.driver.cpu_s if window.driver.beside_server else None
+    if driver_s is None or server is None or len(known) < len(states) or total <= 0:
         return None
-    driver = window.driver.cpu_s / window.window_s
+    driver = driver_s / window.window_s
     idle = known["idle"] + known["iowait"]
     stolen = known["steal"]
     others = max(0.0, total - idle - stolen - server - driver)

@@ -153,8 +153,9 @@ def caps_of(window: WindowFacts, *, server: bool = True, client: bool = True) ->
     if server and (cpus := window.per_s("server.cpu_s")) is not None:
         used += cpus
     if client and driver.beside_server:
-        used += driver.cpu_s / window.window_s
-    if (server or client) and driver.beside_server and driver.cpus:
+        used += (driver.cpu_s or 0.0) / window.window_s
+    is_known = driver.cpu_s is not None or not client
+    if (server or client) and is_known and driver.beside_server and driver.cpus:
         caps["CPUs"] = min(1.0, used / driver.cpus)
     if client and driver.busiest is not None:
         caps["driver thread"] = driver.busiest

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from pgdyno import core
 from pgdyno.drive.checkpoint_pace import Pace
@@ -16,6 +17,8 @@ from pgdyno.model.fleet import FleetResult, HostKind, HostResult, Offset
 from pgdyno.model.plan import Workload
 from pgdyno.model.record_json import from_plain, json_object
 from pgdyno.model.wording import listed
+
+_Number = TypeVar("_Number", int, float)
 
 
 def combined(
@@ -158,18 +161,24 @@ def together(hosts: Sequence[HostResult]) -> Client:
     costs = [host.client for host in hosts]
     cpus = sum({host.machine.boot: host.client.cpus for host in hosts}.values())
     window_s = max(one.window_s for one in costs)
-    user_s, system_s = sum(one.user_s for one in costs), sum(one.system_s for one in costs)
+    cpu_s = _sum([one.cpu_s for one in costs])
     return Client(
-        user_s=user_s,
-        system_s=system_s,
+        user_s=_sum([one.user_s for one in costs]),
+        system_s=_sum([one.system_s for one in costs]),
         window_s=window_s,
         cpus=cpus,
-        share_of_host=(user_s + system_s) / (window_s * cpus) if window_s > 0 else 0.0,
-        voluntary_switches=sum(one.voluntary_switches for one in costs),
-        involuntary_switches=sum(one.involuntary_switches for one in costs),
-        run_queue_wait_s=sum(one.run_queue_wait_s for one in costs),
+        share_of_host=None if cpu_s is None or not window_s else cpu_s / (window_s * cpus),
+        voluntary_switches=_sum([one.voluntary_switches for one in costs]),
+        involuntary_switches=_sum([one.involuntary_switches for one in costs]),
+        run_queue_wait_s=_sum([one.run_queue_wait_s for one in costs]),
         threads=sum(one.threads for one in costs),
         rss_max_bytes=sum(one.rss_max_bytes for one in costs),
         thread_cpu_s=tuple(value for one in costs for value in one.thread_cpu_s),
         thread_wait_s=tuple(value for one in costs for value in one.thread_wait_s),
     )
+
+
+def _sum(told: Sequence[_Number | None]) -> _Number | None:
+    """None where one of them is not known."""
+    known = [one for one in told if one is not None]
+    return sum(known[1:], known[0]) if len(known) == len(told) else None

@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from pgdyno.model.client import Client
+from pgdyno.model.counters import growth
+from pgdyno.model.run import Series
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _NS = 1e9
@@ -72,7 +74,7 @@ def _thread_counter(tid: int, of: Callable[[ThreadSample], int], one: Sample) ->
 
 
 def cost(samples: Sequence[Sample], window_ns: tuple[int, int], cpus: int) -> Client:
-    """What the process cost in a window, by the line between the samples around each end.
+    """What the process cost in a window, by the samples around each end, as far as these tell.
 
     Args:
         samples: In the order of time, two or more, from before the window to after it.
@@ -86,26 +88,35 @@ def cost(samples: Sequence[Sample], window_ns: tuple[int, int], cpus: int) -> Cl
     there = [
         one for one in samples if one.unix_ns <= fullest.unix_ns or tids == sorted(one.threads)
     ]
-    times = [one.unix_ns for one in there]
+    times = np.array([one.unix_ns for one in there], dtype=np.int64)
 
-    def grown(of: Callable[[Sample], float]) -> float:
-        begin, end = np.interp(window_ns, times, [of(one) for one in there])
-        return float(end - begin)
+    def grown(of: Callable[[Sample], float]) -> float | None:
+        values = np.array([of(one) for one in there], dtype=np.float64)
+        return growth(Series("", "", "counter", times, values), window_ns)
 
     def of_threads(of: Callable[[ThreadSample], int]) -> list[float]:
-        return [grown(partial(_thread_counter, tid, of)) for tid in tids]
+        """Nothing where it is not known of all of them."""
+        each = [grown(partial(_thread_counter, tid, of)) for tid in tids]
+        known = [one for one in each if one is not None]
+        return known if len(known) == len(each) else []
+
+    def switches(of: Callable[[ThreadSample], int]) -> int | None:
+        return round(sum(each)) if (each := of_threads(of)) else None
 
     user_s, system_s = grown(lambda one: one.user_s), grown(lambda one: one.system_s)
+    share = None
+    if user_s is not None and system_s is not None:
+        share = (user_s + system_s) / (window_s * cpus)
     wait_s = tuple(value / _NS for value in of_threads(lambda one: one.wait_ns))
     return Client(
         user_s=user_s,
         system_s=system_s,
         window_s=window_s,
         cpus=cpus,
-        share_of_host=(user_s + system_s) / (window_s * cpus),
-        voluntary_switches=round(sum(of_threads(lambda one: one.voluntary))),
-        involuntary_switches=round(sum(of_threads(lambda one: one.involuntary))),
-        run_queue_wait_s=sum(wait_s),
+        share_of_host=share,
+        voluntary_switches=switches(lambda one: one.voluntary),
+        involuntary_switches=switches(lambda one: one.involuntary),
+        run_queue_wait_s=sum(wait_s) if wait_s else None,
         threads=len(tids),
         rss_max_bytes=max(one.rss_max_bytes for one in samples),
         thread_cpu_s=tuple(value / _NS for value in of_threads(lambda one: one.cpu_ns)),

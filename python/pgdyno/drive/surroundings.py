@@ -70,7 +70,9 @@ def between(first: Reading, last: Reading) -> Surroundings:
         for name, (received, sent) in last.card_bytes.items()
         if name in first.card_bytes
     ]  # fmt: skip
-    used = [one for one in cards if one.received_bytes + one.sent_bytes > 0]
+    # Of a card that was reset meanwhile nobody knows.
+    used = [one for one in cards if min(one.received_bytes, one.sent_bytes) >= 0
+            and one.received_bytes + one.sent_bytes > 0]  # fmt: skip
     carriers = {name: max(0.0, cpu_s - first.carriers_s[name])
                 for name, cpu_s in last.carriers_s.items() if name in first.carriers_s}  # fmt: skip
     return Surroundings(

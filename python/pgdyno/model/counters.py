@@ -78,6 +78,16 @@ def fell_within(series: Series, window_ns: tuple[int, int]) -> bool:
     return not counts_on(series)[first:last].all()
 
 
+def known_steps(series: Series, resets_ns: Collection[int] = ()) -> npt.NDArray[np.bool_]:
+    """Of each step from a sample to the next, whether it tells how the counter grew meanwhile.
+
+    Args:
+        series: The counter.
+        resets_ns: When its view was reset, as far as that is known.
+    """
+    return counts_on(series, resets_ns) & (np.diff(series.unix_ns) <= _APART_NS)
+
+
 def counts_on(series: Series, resets_ns: Collection[int] = ()) -> npt.NDArray[np.bool_]:
     """Of each step from a sample to the next, whether the counter went on.
 

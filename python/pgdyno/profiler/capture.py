@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from pgdyno.folders import Folder, owner_of, scratch
+from pgdyno.model.counters import growth
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.profile import (
     DRIVER,
@@ -25,6 +26,7 @@ from pgdyno.model.profile import (
     Stacks,
     Unwinding,
 )  # fmt: skip
+from pgdyno.model.run import Series
 from pgdyno.profiler.kernel_symbols import KernelSymbols
 from pgdyno.profiler.perf import Recording, RecordingSpec, rate_hz, version
 from pgdyno.profiler.perf_script import Account, Folded, Script, fold, read_samples
@@ -174,7 +176,7 @@ class Capture:
         roots = {SERVER: self._server_root, DRIVER: _driver_root, KERNEL_THREADS: self._thread_root}
         fold(samples, folded, account, begin_ns, roots[recording.who])
         cpu = self._waits.cpu if self._waits and recording.who == SERVER else []
-        return account.quality(script.lost, _grown(cpu, window_ns))
+        return account.quality(script.lost, growth(_cpu_s(cpu), window_ns))
 
     def _server_root(self, pid: int) -> str:
         assert self._waits is not None
@@ -216,13 +218,11 @@ def _driver_root(_: int) -> str:
     return DRIVER
 
 
-def _grown(samples: Sequence[tuple[int, float]], window_ns: tuple[int, int]) -> float | None:
-    """Growth over a window by the line between samples; None where they do not cover it."""
-    times = [at for at, _ in samples]
-    if len(times) < 2 or times[0] > window_ns[0] or times[-1] < window_ns[1]:
-        return None
-    begin, end = np.interp(window_ns, times, [value for _, value in samples])
-    return float(end - begin)
+def _cpu_s(samples: Sequence[tuple[int, float]]) -> Series:
+    """What a server had used when it was looked at."""
+    times = np.array([at for at, _ in samples], dtype=np.int64)
+    used_s = np.array([value for _, value in samples], dtype=np.float64)
+    return Series("server.cpu_s", "s", "counter", times, used_s)
 
 
 def _recordings_folder() -> Path:

@@ -78,12 +78,21 @@ def load_of(
     transactions_per_s: float | None = None,
     ceiling_per_s: float | None = None,
 ) -> ClientLoad:
-    """A driver's own account, as the judgement wants it."""
+    """A driver's own account, as the judgement wants it.
+
+    Raises:
+        PgdynoError: What it used is not known.
+    """
+    if (cpu_s := client.cpu_s) is None:
+        raise PgdynoError(
+            "the driver's CPU time in the window is not known, it was not read near its ends",
+            "The machine was too busy to look; take a window while less runs beside it.",
+        )
     return ClientLoad(
         window_s=client.window_s,
         host_cpus=client.cpus,
         threads=client.threads,
-        cpu_s=client.cpu_s,
+        cpu_s=cpu_s,
         run_queue_wait_s=client.run_queue_wait_s,
         thread_cpu_s=client.thread_cpu_s or None,
         thread_wait_s=client.thread_wait_s or None,

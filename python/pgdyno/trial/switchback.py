@@ -244,13 +244,14 @@ def with_client_doses(blocks: Sequence[Block], driven: Driven, spin_ns: int) -> 
     costs without the probe is what is left of it once all that was added is taken away.
     """
     exchanges = driven.round_trips_per_transaction
-    if exchanges is None or not any(block.probe == "client" for block in blocks):
+    cpu_s = driven.client.cpu_s
+    if exchanges is None or cpu_s is None or not any(one.probe == "client" for one in blocks):
         return tuple(blocks)
     dear = [block for block in blocks if "client" in block.on]
     counted = sum(block.to_s - block.from_s for block in blocks) or 1
     whole = driven.window_s / counted  # blocks are shortened alike
     added_ns = sum(block.ended for block in dear) * whole * exchanges * spin_ns
-    each_ns = max(driven.client.cpu_s * _NS - added_ns, 0.0) / max(driven.transactions, 1)
+    each_ns = max(cpu_s * _NS - added_ns, 0.0) / max(driven.transactions, 1)
 
     def dosed(block: Block) -> Block:
         units = block.ended * exchanges

@@ -8,8 +8,10 @@ import pytest
 
 from pgdyno.analysis.session_facts import GROUPS, REST, StageSessions
 from pgdyno.analysis.sessions import NAMED_MAX, group_of, met_in, stage_sessions
+from pgdyno.analysis.trials import POINTS_MAX
 from pgdyno.catalog.waits import wait_classes
 from pgdyno.model.run import TallySeries, TrialRecord, TrialState
+from pgdyno.report.charts.time_axis import unbroken
 from pgdyno.sample.samplers.server_sessions import LOCKS
 from tests.data.met import TICKS, USUAL, key, sessions
 from tests.data.miniature import START_NS, WINDOW_S, a_result
@@ -94,6 +96,33 @@ def test_a_wait_whose_blocker_nobody_has_seen_says_so() -> None:
     seen = found(sessions(BEGIN_S, SECONDS, {key("row", "Lock:tuple"): 1.0}))
     assert seen is not None
     assert [one.name for one in seen.by["blocker"]] == ["not seen yet"]
+
+
+def test_seconds_in_which_nobody_looked_are_no_part_of_a_line() -> None:
+    """The points after them stand at their own seconds, however many are averaged to one."""
+    seconds = 3 * POINTS_MAX
+    record = TrialRecord(
+        1, 1, "initdb", "x", TrialState.FINISHED, None, START_NS, None,
+        replace(RESULT, window_ns=(BEGIN_S * NS, (BEGIN_S + seconds) * NS)),
+    )  # fmt: skip
+    tally = sessions(BEGIN_S, seconds)
+    seen = tally.tick_seconds >= BEGIN_S + seconds // 2
+    counted = tally.seconds >= BEGIN_S + seconds // 2
+    early = tally.tick_seconds < BEGIN_S + 30
+    counted |= tally.seconds < BEGIN_S + 30
+    tally = replace(
+        tally, seconds=tally.seconds[counted], key=tally.key[counted],
+        counts=tally.counts[counted], tick_seconds=tally.tick_seconds[seen | early],
+        ticks=tally.ticks[seen | early],
+    )  # fmt: skip
+    found = stage_sessions("initdb", [record], {1: {"sessions": tally}})
+
+    assert found is not None
+    (line,) = found.lines
+    assert line.second[9:11] == (28.5, seconds // 2 + 1.5)
+    assert len(line.second) == POINTS_MAX // 2 + 10
+    parts = unbroken(line.second, line.step_s)
+    assert [(one.start, one.stop) for one in parts] == [(0, 10), (10, len(line.second))]
 
 
 def test_seconds_outside_of_the_window_do_not_count() -> None:

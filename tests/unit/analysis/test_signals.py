@@ -80,6 +80,14 @@ def test_after_a_crash_databases_have_no_moment_and_others_tell_it() -> None:
     assert values(found["temporary files"]) == (5, 7, 9)
 
 
+def test_nothing_is_drawn_of_seconds_in_which_nobody_looked() -> None:
+    wal = counter("wal.bytes", 5, 7, 900, 9)
+    at = wal.unix_ns.copy()
+    at[3:] += 20 * NS
+    (line,) = of(replace(wal, unix_ns=at))["WAL written"].lines
+    assert line.values == (5, 7, 9), "20 s in one point are no second"
+
+
 def test_busy_is_all_time_that_is_not_idle() -> None:
     grown = dict.fromkeys(CPU_STATES, (0.0, 0.0)) | {
         "user": (1.0, 2.0), "idle": (0.5, 0.0), "iowait": (0.5, 0.0)

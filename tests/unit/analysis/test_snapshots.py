@@ -119,6 +119,15 @@ def test_a_full_first_look_does_not_tell_what_was_there() -> None:
     assert statement_rows(["one"], TRIALS, {1: looks}) == ()
 
 
+def test_a_table_that_came_among_those_that_are_read_is_not_known() -> None:
+    """What it counted since it was made would all be the window's."""
+    first = [{**TABLE, "relation": f"t{number}"} for number in range(MOST)]
+    looks = read("tables", first, [{**TABLE, "relation": "late", "inserted": 9_000_000}])
+    assert table_rows(["one"], TRIALS, {1: looks}) == ()
+    looks = read("tables", first[1:], [{**TABLE, "relation": "new", "inserted": 900}])
+    assert [one.table for one in table_rows(["one"], TRIALS, {1: looks})] == ["new"]
+
+
 @pytest.mark.parametrize("late", [0, 1], ids=["begin", "end"])
 def test_what_was_read_long_after_an_end_of_the_window_tells_nothing_of_it(late: int) -> None:
     after = {**TABLE, "inserted": 9}

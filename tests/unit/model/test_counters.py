@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pgdyno.model.counters import counts_on, growth, levels
+import pgdyno
+from pgdyno.model.counters import counts_on, growth, known_steps, levels
 from pgdyno.model.run import Series
 
 SECOND = 1_000_000_000
@@ -99,3 +103,47 @@ def test_of_steps_those_are_left_out_in_which_a_counter_fell_or_was_reset() -> N
     assert counts_on(series).tolist() == [True, False, True, True]
     at = [SECOND // 2, 3 * SECOND, 9 * SECOND]
     assert counts_on(series, at).tolist() == [False, False, False, True]
+
+
+def test_steps_over_a_gap_tell_nothing_of_their_seconds() -> None:
+    assert known_steps(GAP).tolist() == [True, True, False, True, True]
+    assert known_steps(GAP, [SECOND // 2]).tolist() == [False, True, False, True, True]
+    assert counts_on(GAP).all(), "it grew on nonetheless"
+
+
+# What is read between samples, or taken as the growth from one to another, anywhere else.
+ELSEWHERE = {
+    "analysis/cycles.py": "transactions that ended, counted by the driver in every second; a gauge",
+    "analysis/latency_shares.py": "shares of a histogram",
+    "analysis/signals.py": "steps, of which `known_steps` says which are known",
+    "analysis/steadiness.py": "transactions that ended, counted by the driver in every second",
+    "analysis/windows.py": "of `levels`",
+    "stats/anchor.py": "transactions that ended, by second",
+    "stats/group_commit.py": "a table of measured times, by size; shares of them",
+    "stats/looks.py": "estimates of looks",
+    "trial/profiling.py": "transactions that ended, counted by the driver in every second",
+}
+_INTERPOLATE = {"interp", "diff", "ediff1d", "gradient"}
+
+
+def differences(tree: ast.AST) -> Iterator[str]:
+    """Calls that interpolate or difference, and the last of something minus its first."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in _INTERPOLATE and ast.unparse(node.func.value) == "np":
+                yield ast.unparse(node.func)
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+            last, first = ast.unparse(node.left), ast.unparse(node.right)
+            if last.endswith(".values[-1]") or first.endswith(".values[0]"):
+                yield ast.unparse(node)
+
+
+def test_nobody_else_reads_between_samples() -> None:
+    """What lies in a gap, or across a reset, is not known: `counters` alone knows where."""
+    above = Path(pgdyno.__file__).parent
+    found = {
+        str(path.relative_to(above)): sorted(set(differences(ast.parse(path.read_text()))))
+        for path in above.rglob("*.py")
+    }
+    others = {name for name, each in found.items() if each} - {"model/counters.py"}
+    assert others == ELSEWHERE.keys(), {name: found[name] for name in others ^ ELSEWHERE.keys()}

@@ -44,8 +44,22 @@ def test_active_sessions_have_the_axis_of_throughput(facts: Facts) -> None:
     ]
     for stack in stacks:
         assert stack.figure.layout.xaxis.range == lines[0].figure.layout.xaxis.range
-        assert {trace.stackgroup for trace in stack.figure.data} == {"sessions"}
+        assert {trace.stackgroup for trace in stack.figure.data} == {"sessions 0"}
         assert "WAL 2." in stack.alt
+
+
+def test_nothing_is_drawn_between_points_between_which_nobody_looked(facts: Facts) -> None:
+    first = facts.sessions[0]
+    line = replace(first.lines[0], second=(0.5, 1.5, 20.5, 21.5), groups={"wal": (1.0,) * 4})
+    told = replace(facts, sessions=(replace(first, lines=(line,)),))
+    (stack,) = charts()["active_sessions"].panels(told)
+    assert [trace.x for trace in stack.figure.data] == [(0.5, 1.5), (20.5, 21.5)]
+    assert len({trace.stackgroup for trace in stack.figure.data}) == 2
+
+    drawn = SignalLine(line.trial, line.stage, line.second, (1.0, 2.0, 3.0, 4.0))
+    told = replace(facts, signals=(Signal("WAL written", "B/s", (drawn,)),))
+    (panel,) = charts()["signals"].panels(told)
+    assert panel.figure.data[0].y == (1.0, 2.0, None, 3.0, 4.0)
 
 
 def test_signals_have_a_panel_for_each_stage_and_one_scale_for_each_row(facts: Facts) -> None:

@@ -21,6 +21,23 @@ def test_lag_is_how_long_ago_the_primary_was_there() -> None:
     assert positions.lag_s(13.5, 500) == pytest.approx(3.5), "at least"
 
 
+def test_no_lag_is_told_of_when_nobody_looked_at_the_primary() -> None:
+    positions = Positions()
+    for at_s, written in ((10.0, 1_000), (40.0, 3_000), (41.0, 4_000)):
+        positions.add(at_s, written)
+
+    assert positions.lag_s(41.5, 2_000) is None, "some time within half a minute"
+    assert positions.lag_s(41.5, 3_500) == pytest.approx(1.0)
+
+
+def test_a_primary_that_lost_wal_is_followed_anew() -> None:
+    positions = Positions()
+    for at_s, written in ((10.0, 1_000), (11.0, 9_000), (12.0, 5_000), (13.0, 7_000)):
+        positions.add(at_s, written)
+
+    assert positions.lag_s(13.5, 6_000) == pytest.approx(1.0), "on the new way, not on the old"
+
+
 @pytest.mark.parametrize(
     ("inserted", "end"),
     [

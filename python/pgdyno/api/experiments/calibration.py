@@ -275,6 +275,7 @@ def _numbers(driven: Driven, server_wanted: float | None) -> Round:
     if driven.transactions == 0:
         raise DriveError(f"no transaction came to its end in a window of {driven.window_s:g} s")
     assert driven.round_trips_per_transaction is not None, "our own driver tells"
+    assert client.cpu_s is not None, "likewise"
     wanted = [
         cpu + wait for cpu, wait in zip(client.thread_cpu_s, client.thread_wait_s, strict=True)
     ]

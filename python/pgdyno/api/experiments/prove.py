@@ -181,9 +181,9 @@ def _exchange_cpu_ns(earlier: Run, stage: str) -> float | None:
 def _of_exchange(result: TrialResult) -> float | None:
     exchanges = result.round_trips_per_transaction
     ended = transactions(result)
-    if not exchanges or not ended:
+    if not exchanges or not ended or (cpu_s := result.client.cpu_s) is None:
         return None
-    return result.client.cpu_s * _NS / (ended * exchanges)
+    return cpu_s * _NS / (ended * exchanges)
 
 
 def spin_ns(asked: ProofAsked) -> int:

@@ -52,14 +52,15 @@ def _panel(
 ) -> Panel:
     stacked = [
         go.Scatter(
-            x=line.second,
-            y=line.groups[group],
+            x=line.second[part],
+            y=line.groups[group][part],
             mode="lines",
-            stackgroup="sessions",
+            stackgroup=f"sessions {part.start}",
             line={"color": _colour(group), "width": 0},
             fillcolor=_colour(group),
             hovertemplate=f"%{{x:.0f}} s<br>{LABELS[group]}: %{{y:.1f}}<extra></extra>",
         )
+        for part in time_axis.unbroken(line.second, line.step_s)
         for group in GROUPS
         if group in line.groups
     ]

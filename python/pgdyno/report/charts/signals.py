@@ -6,6 +6,7 @@ import plotly.graph_objects as go
 
 from pgdyno.analysis.facts import Facts, TrialFacts
 from pgdyno.analysis.signal_facts import Signal, SignalLine
+from pgdyno.analysis.signals import PARTS_MAX
 from pgdyno.model.units import digits_text
 from pgdyno.report.charts import look, time_axis
 from pgdyno.report.charts.chart import Chart, Key, Panel
@@ -31,9 +32,10 @@ def _panel(facts: Facts, signal: Signal, line: SignalLine, trial: TrialFacts, in
     every = [value for one in signal.lines for value in one.values]
     low, high = min(0.0, *every), max(every) * 1.06
     shown = _FORMATS[signal.unit]
+    x, y = _broken(line)
     drawn = go.Scatter(
-        x=line.second,
-        y=line.values,
+        x=x,
+        y=y,
         mode="lines",
         line={"color": look.stage_colour(index), "width": 1.5},
         hovertemplate=f"%{{x:.0f}} s<br>%{{y:{shown}}}<extra></extra>",
@@ -47,6 +49,17 @@ def _panel(facts: Facts, signal: Signal, line: SignalLine, trial: TrialFacts, in
         f" {digits_text(min(line.values))} and {digits_text(max(line.values))} {unit or 'of 1'}."
     )
     return Panel(title, alt, drawing)
+
+
+def _broken(line: SignalLine) -> tuple[list[float | None], list[float | None]]:
+    """A line with an empty point where nobody looked for a while."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    span_s = line.second[-1] - line.second[0]
+    for part in time_axis.unbroken(line.second, 2 * span_s / PARTS_MAX):
+        x += [*line.second[part], None]
+        y += [*line.values[part], None]
+    return x[:-1], y[:-1]
 
 
 def _keys(facts: Facts) -> tuple[Key, ...]:

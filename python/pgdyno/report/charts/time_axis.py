@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from textwrap import wrap
 from typing import Any
 
@@ -9,6 +11,7 @@ import plotly.graph_objects as go
 
 from pgdyno.analysis.facts import Facts, TrialFacts
 from pgdyno.analysis.timeline_facts import Mark, Timeline
+from pgdyno.model.sampler_gaps import APART_S
 from pgdyno.report.charts import look
 from pgdyno.report.charts.chart import Key
 
@@ -44,6 +47,18 @@ def figure(
         xaxis=look.axis("s in the window", range=[begin, end], nticks=6, showgrid=False),
         yaxis=yaxis,
     )
+
+
+def unbroken(second: Sequence[float], ordinary_s: float) -> list[slice]:
+    """Parts of a line within which nobody looked away: between them nothing is drawn.
+
+    Args:
+        second: Of its points.
+        ordinary_s: How far apart these are where all was seen.
+    """
+    cuts = [at for at, (one, after) in enumerate(pairwise(second), start=1)
+            if after - one > ordinary_s + APART_S]  # fmt: skip
+    return [slice(*ends) for ends in pairwise((0, *cuts, len(second)))]
 
 
 def title(trial: TrialFacts) -> str:

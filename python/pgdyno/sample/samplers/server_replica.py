@@ -4,7 +4,8 @@
 stood right after; so it is never told too small. Not to what is written: with synchronous_commit =
 off commits are answered that lie in WAL buffers. `replica.lag_s`: how long ago the primary was last
 where the replica is now, by this host's clock alone: clocks of servers may differ. Both four times
-a second; between two looks at the primary its position is taken to have grown evenly.
+a second; between two looks at the primary its position is taken to have grown evenly, unless these
+are too far apart: how long ago it was where the replica is, is not known then, and not told.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 
+from pgdyno.model.sampler_gaps import APART_S
 from pgdyno.sample.prepared import Prepared
 from pgdyno.sample.sampler import Column, Row, Sampler, Subject
 
@@ -52,17 +54,26 @@ class Positions:
         self._bytes: list[int] = []
 
     def add(self, at_s: float, end: int) -> None:
-        """It was there then; it never goes back."""
+        """It was there then. If it went back, as in a crash, what was before tells nothing."""
+        if self._bytes and end < self._bytes[-1]:
+            self._times_s.clear()
+            self._bytes.clear()
         self._times_s.append(at_s)
         self._bytes.append(end)
 
-    def lag_s(self, now_s: float, replayed: int) -> float:
-        """How long ago the primary was last there; at least, if that was before the first look."""
+    def lag_s(self, now_s: float, replayed: int) -> float | None:
+        """How long ago the primary was last there; at least, if that was before the first look.
+
+        Returns:
+            None where nobody looked when it was.
+        """
         place = bisect_right(self._bytes, replayed)
         if place == len(self._bytes):
             return 0.0  # as far as the primary when it was last looked at
         if place == 0:
             return max(0.0, now_s - self._times_s[0])
+        if self._times_s[place] - self._times_s[place - 1] > APART_S:
+            return None
         before, after = self._bytes[place - 1], self._bytes[place]
         share = (replayed - before) / (after - before)
         then_s = self._times_s[place - 1]
@@ -90,7 +101,8 @@ def sampler(subject: Subject) -> Sampler | None:
         now_s = time.monotonic()
         here = primary()
         positions.add(time.monotonic(), here)
-        behind = float(max(0, here - there))
-        return {"replica.behind_bytes": behind, "replica.lag_s": positions.lag_s(now_s, there)}
+        row: Row = {"replica.behind_bytes": float(max(0, here - there))}
+        lag_s = positions.lag_s(now_s, there)
+        return row if lag_s is None else row | {"replica.lag_s": lag_s}
 
     return Sampler("replica", _COLUMNS, take, _INTERVAL_S)
