@@ -70,12 +70,23 @@ def levels(
 
 def fell_within(series: Series, window_ns: tuple[int, int]) -> bool:
     """Whether a counter fell between the samples that a window lies between."""
+    return begun_anew(series, window_ns) > 0
+
+
+def begun_anew(series: Series, window_ns: tuple[int, int], resets_ns: Collection[int] = ()) -> int:
+    """How often at least a counter began anew between the samples that a window lies between.
+
+    Args:
+        series: The counter.
+        window_ns: Begin and end.
+        resets_ns: When its view was reset, as far as that is known.
+    """
     if not _covers(series, window_ns):
-        return False
+        return 0
     start, end = window_ns
     first = int(np.searchsorted(series.unix_ns, start, side="right")) - 1
     last = int(np.searchsorted(series.unix_ns, end, side="left"))
-    return not counts_on(series)[first:last].all()
+    return int((~counts_on(series, resets_ns)[first:last]).sum())
 
 
 def known_steps(series: Series, resets_ns: Collection[int] = ()) -> npt.NDArray[np.bool_]:

@@ -1,7 +1,9 @@
 """Which views of a server's statistics began anew within a window, by when they last did.
 
 A counter that was reset is seen to fall only where it has not outgrown meanwhile what it was. The
-server keeps the moment of each view's last reset: snapshot `resets` has it at both ends.
+server keeps the moment of each view's last reset: snapshot `resets` has it at both ends. Of several
+resets in a window the last is so known, and of others those that made a counter fall: how often a
+view was reset, is told as the least that it can have been.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ NS = 1e9
 RESETS = "resets"
 """The snapshot: a row for each view, with when it was last reset, in seconds since the epoch."""
 VIEW, MOMENT = "view", "reset_unix_s"
+READ = "read_unix_s"  # when it was read, by the server's clock, of which the moments are
 
 DATABASES = "pg_stat_database"
 """The driven databases; who resets one table or index resets the moment of its database."""
@@ -54,17 +57,23 @@ def resets_ns(counter: str, snapshots: Iterable[SnapshotRows]) -> tuple[int, ...
         counter: The name of its series.
         snapshots: Of the window, of one server.
     """
-    looks = [_moments(one) for one in snapshots if one.name == RESETS]
     found = set()
-    for moments in looks:
-        view = _view(counter)
+    for look in (one for one in snapshots if one.name == RESETS):
+        moments, ahead_s = _moments(look), _ahead_s(look)
+        view = view_of(counter)
         others = [one for one in moments.values() if isinstance(one, int | float)]
         at = moments.get(view)
         if isinstance(at, int | float):
-            found.add(round(at * NS))
+            found.add(round((at - ahead_s) * NS))
         elif view in moments and others:  # never, but by a crash, which resets the others, too
-            found.add(round(min(others) * NS))
+            found.add(round((min(others) - ahead_s) * NS))
     return tuple(sorted(found))
+
+
+def _ahead_s(look: SnapshotRows) -> float:
+    """How far the server's clock is ahead of ours; 0 where the file does not tell, as before."""
+    read_s = look.rows[0].get(READ) if look.rows else None
+    return read_s - look.unix_ns / NS if isinstance(read_s, int | float) else 0.0
 
 
 def _moments(snapshot: SnapshotRows) -> dict[str, Cell]:
@@ -78,11 +87,11 @@ def counted_on(counter: str, anew: Collection[str]) -> bool:
         counter: Its name.
         anew: Views that began anew.
     """
-    return _view(counter) not in anew
+    return view_of(counter) not in anew
 
 
-def _view(counter: str) -> str:
-    """That has it; empty: none does."""
+def view_of(counter: str) -> str:
+    """The view that has a counter; empty: none does."""
     if counter == _NO_STATISTIC:
         return ""
     return next((view for begin, view in _VIEWS.items() if counter.startswith(begin)), "")

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from pgdyno.drive.result import Driven
 from pgdyno.model import counters
-from pgdyno.model.counters import fell_within
-from pgdyno.model.resets import began_anew
+from pgdyno.model.counters import begun_anew, fell_within
+from pgdyno.model.resets import began_anew, resets_ns, view_of
 from pgdyno.model.run import (
     Missing,
     SamplerCost,
@@ -101,7 +101,7 @@ def notes_of(sampled: Sampled, driven: Driven) -> tuple[str, ...]:
         f"{who} {when}: what was counted in the window is not known"
         for who, when in late_looks(sampled.snapshots, driven.window_ns)
     ]
-    return (*stopped, *gaps, *late, *_fallen(sampled, driven), *_outgrown(sampled),
+    return (*stopped, *gaps, *late, *_fallen(sampled, driven), *_outgrown(sampled, driven),
             *_statements(sampled))  # fmt: skip
 
 
@@ -119,13 +119,28 @@ def _fallen(sampled: Sampled, driven: Driven) -> Iterator[str]:
         )
 
 
-def _outgrown(sampled: Sampled) -> Iterator[str]:
+def _outgrown(sampled: Sampled, driven: Driven) -> Iterator[str]:
     for server in (None, *sampled.servers):
+        series = sampled.series if server is None else sampled.servers[server]
+        looks = sampled.snapshots_of(server)
         if anew := sorted(sampled.anew(server)):
+            told = [f"{view} {_times(view, series, looks, driven)}" for view in anew]
             yield (
                 f"statistics were reset in the window, so that what they grew by is not known:"
-                f" {_on(server, listed(anew))}"
+                f" {_on(server, listed(told))}"
             )
+
+
+def _times(
+    view: str, series: Sequence[Series], looks: Sequence[SnapshotRows], driven: Driven
+) -> str:
+    """How often a view was reset: the server keeps the last time, and others are seen by a fall."""
+    seen = [
+        begun_anew(one, driven.window_ns, resets_ns(one.name, looks))
+        for one in series if one.kind == "counter" and view_of(one.name) == view
+    ]  # fmt: skip
+    least = max([1, *seen])
+    return "at least once" if least == 1 else f"at least {least:,} times"
 
 
 def _statements(sampled: Sampled) -> Iterator[str]:

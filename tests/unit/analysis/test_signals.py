@@ -73,6 +73,14 @@ def test_a_counter_whose_view_was_reset_has_no_point_there_though_it_fell_nowher
     assert values(found["temporary files"]) == (5, 7, 3, 9)
 
 
+def test_a_reset_stands_at_its_second_though_the_server_has_another_clock() -> None:
+    told = rows({"pg_stat_wal": BEGIN / NS + 3600.5})
+    read = ({**told[0], "read_unix_s": BEGIN / NS + 3601.0},)
+    looks = [SnapshotRows("resets", "end", BEGIN + 1 * NS, (), read)]
+    (line,) = of(counter("wal.fpi", 5, 7, 3, 9), looks=looks)["full page images"].lines
+    assert line.second == (-1.5, -0.5, 1.5)
+
+
 def test_after_a_crash_databases_have_no_moment_and_others_tell_it() -> None:
     told = rows({"pg_stat_wal": BEGIN / NS + 0.5, "pg_stat_database": None})
     looks = [SnapshotRows("resets", "end", END, (), told)]

@@ -84,10 +84,19 @@ def test_counters_of_a_view_that_was_reset_have_no_growth_though_none_fell(serve
     assert growth_of_all(reset, cast(Any, Window)) == {"wal.bytes": 7.0, "database.commits": 7.0}
     assert notes_of(reset, cast(Any, Window)) == (
         "statistics were reset in the window, so that what they grew by is not known:"
-        f" {named}pg_stat_wal",
+        f" {named}pg_stat_wal at least once",
     )
     after = Sampled(snapshots=crashed, **cast(Any, several))
     assert growth_of_all(after, cast(Any, Window)) == {"wal.bytes": 7.0}
+
+
+def test_of_several_resets_those_are_counted_that_are_seen() -> None:
+    """The server keeps the last; a fall tells of one before."""
+    times = np.array([0, 200_000_000, 400_000_000, 600_000_000, 800_000_000, 1_000_000_000])
+    fpi = Series("wal.fpi", "1", "counter", times, np.array([50.0, 60.0, 1.0, 2.0, 30.0, 31.0]))
+    looks = (moments("", "begin", wal=-9.0, bgwriter=1.0), moments("", "end", wal=0.7, bgwriter=1))
+    reset = Sampled((fpi,), snapshots=looks)
+    assert notes_of(reset, cast(Any, Window))[-1].endswith("pg_stat_wal at least 2 times")
 
 
 def test_samplers_that_paused_are_noted_with_their_seconds() -> None:

@@ -9,7 +9,7 @@ Source: PostgreSQL, "The Cumulative Statistics System", `stats_reset`.
 
 from __future__ import annotations
 
-from pgdyno.model.resets import DATABASES, MOMENT, RESETS, VIEW
+from pgdyno.model.resets import DATABASES, MOMENT, READ, RESETS, VIEW
 from pgdyno.sample.lacking import major_of
 from pgdyno.sample.sampler import Column, Found, Label, Snapshot, Subject
 from pgdyno.sample.table_query import rows_of
@@ -27,7 +27,8 @@ def query(major: int) -> str:
     of[DATABASES] = f"{DATABASES} WHERE datname = ANY (%(databases)s)"
     return "\nUNION ALL ".join(
         f"SELECT '{view}' AS {VIEW},"  # noqa: S608  our words
-        f" extract(epoch FROM max(stats_reset))::float8 AS {MOMENT} FROM {source}"
+        f" extract(epoch FROM max(stats_reset))::float8 AS {MOMENT},"
+        f" extract(epoch FROM clock_timestamp())::float8 AS {READ} FROM {source}"
         for view, source in of.items()
     )
 
@@ -38,5 +39,5 @@ def sampler(subject: Subject) -> Found:
         return None
     text = query(major_of(session))
     named = {"databases": list(subject.databases)}
-    columns = (Label(VIEW), Column(MOMENT, "s", "gauge"))
+    columns = (Label(VIEW), Column(MOMENT, "s", "gauge"), Column(READ, "s", "gauge"))
     return Snapshot(RESETS, columns, lambda: rows_of(session, text, named))
