@@ -146,10 +146,11 @@ def switched(switch: Switch) -> type[Recorder]:
     """The recorder, which reads what the switch says."""
 
     class Switched(Recorder):
-        def _take(self, one: Readable, at: Any = "begin") -> None:  # noqa: ANN401  as its base has
+        def _take(self, one: Readable, at: Any = "begin") -> bool:  # noqa: ANN401  as its base has
             outside = threading.current_thread() is threading.main_thread()  # of the window
             if outside or isinstance(one, Snapshot) or one.telemetry in switch.sets:
-                super()._take(one, at)
+                return super()._take(one, at)
+            return False
 
         def _next_word(self) -> Any:  # noqa: ANN401  as its base has
             while switch.blocks and not switch.sets and self._words.empty():

@@ -55,7 +55,7 @@ from pgdyno.analysis.snapshot_facts import (
     TableUse,
 )
 from pgdyno.analysis.storage import storage_facts
-from pgdyno.analysis.telemetry_facts import Lacking, TelemetryCost, TelemetryFacts
+from pgdyno.analysis.telemetry_facts import Lacking, Looks, TelemetryCost, TelemetryFacts
 from pgdyno.analysis.wal_facts import StageWal, WalPart
 from pgdyno.analysis.window_facts import StageWindows
 from pgdyno.api.imports import import_results
@@ -282,6 +282,8 @@ def _with_what_the_server_counted(facts: Facts) -> Facts:
         ),
         telemetry=TelemetryFacts(
             tuple(TelemetryCost(name, "default", 0.0123, 37.5, 0.0012) for name in names),
+            tuple(Looks(name, what, count, 50.123, 49.876, 0.0049)
+                  for name in names for what, count in (("sessions", 1), ("series", 21))),
             (
                 Lacking("sessions of others", "the role engineer_of_a_department may not read what"
                         " other roles and processes do",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from statistics import fmean
 
-from pgdyno.analysis.telemetry_facts import Lacking, TelemetryCost, TelemetryFacts
-from pgdyno.model.run import TelemetryReport, TrialRecord
+from pgdyno.analysis.telemetry_facts import Lacking, Looks, TelemetryCost, TelemetryFacts
+from pgdyno.model.run import SamplerCost, TelemetryReport, TrialRecord
 from pgdyno.model.sampler_gaps import gaps_of
 
 _STOPPED = "sampler {}"
@@ -35,20 +36,67 @@ def telemetry_facts(stages: Sequence[str], trials: Sequence[TrialRecord]) -> Tel
         for lack in dict.fromkeys(lack for one in reports for lack in _lacks(one)):
             where.setdefault(lack, []).append(stage)
     lacking = tuple(Lacking(*lack, tuple(found)) for lack, found in where.items())
-    return TelemetryFacts(tuple(costs), lacking)
+    looks = [one for stage, reports in told.items() if reports for one in _looks(stage, reports)]
+    return TelemetryFacts(tuple(costs), tuple(looks), lacking)
 
 
 def _cost(stage: str, reports: Sequence[TelemetryReport]) -> TelemetryCost:
-    seconds = sum(one.seconds for one in reports)
-    looks = sum(sampler.takes for one in reports for sampler in one.samplers)
-    lost = sum(sampler.lost for one in reports for sampler in one.samplers)
+    found = _added(stage, "", reports, _is_any)
     return TelemetryCost(
         stage=stage,
         set=reports[0].set,
         cpu_share=fmean(one.cpu_s / one.seconds if one.seconds else 0.0 for one in reports),
-        looks_per_s=looks / seconds if seconds else 0.0,
-        lost_share=lost / (looks + lost) if looks + lost else 0.0,
+        looks_per_s=found.reached_per_s,
+        lost_share=found.lost_share,
     )
+
+
+def _looks(stage: str, reports: Sequence[TelemetryReport]) -> Iterator[Looks]:
+    """Of each tally, and of all series together; snapshots are read at ends of windows alone."""
+    tallies = dict.fromkeys(
+        one.name for each in reports for one in each.samplers if one.kind == "tally"
+    )
+    for name in tallies:
+        yield _added(stage, name, reports, partial(_is_named, name))
+    series = _added(stage, "series", reports, _is_series)
+    if series.samplers:
+        yield series
+
+
+def _is_any(_: SamplerCost) -> bool:
+    return True
+
+
+def _is_named(name: str, one: SamplerCost) -> bool:
+    return one.name == name
+
+
+def _is_series(one: SamplerCost) -> bool:
+    return one.kind == "series"
+
+
+def _added(
+    stage: str,
+    what: str,
+    reports: Sequence[TelemetryReport],
+    is_meant: Callable[[SamplerCost], bool],
+) -> Looks:
+    """All trials together: each sampler by the seconds in which it was read."""
+    meant = [[one for one in each.samplers if is_meant(one)] for each in reports]
+    flat = [one for each in meant for one in each]
+    takes, lost = sum(one.takes for one in flat), sum(one.lost for one in flat)
+    per_s = {
+        kind: fmean(
+            sum(getattr(one, kind) / (one.seconds or report.seconds) for one in each)
+            if report.seconds else 0.0
+            for report, each in zip(reports, meant, strict=True)
+        )
+        for kind in ("takes", "lost")
+    }  # fmt: skip
+    return Looks(
+        stage, what, max(map(len, meant)), per_s["takes"] + per_s["lost"], per_s["takes"],
+        lost / (takes + lost) if takes + lost else 0.0,
+    )  # fmt: skip
 
 
 def _lacks(report: TelemetryReport) -> list[tuple[str, str, str]]:

@@ -13,7 +13,19 @@ class TelemetryCost:
     set: str  # none, default or full
     cpu_share: float  # of one processor, while it was looked; mean of the trials
     looks_per_s: float  # takes of all samplers together
-    lost_share: float  # of the looks that were due: they came too late, and were left out
+    lost_share: float  # of the looks that were due
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """How often was looked at something in the trials of a stage."""
+
+    stage: str
+    what: str  # a tally by its name, or all series
+    samplers: int
+    due_per_s: float
+    reached_per_s: float
+    lost_share: float  # of those that were due
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,4 +43,5 @@ class TelemetryFacts:
     """Of all stages."""
 
     costs: tuple[TelemetryCost, ...]
+    looks: tuple[Looks, ...]
     lacking: tuple[Lacking, ...]

@@ -234,12 +234,13 @@ class SamplerCost:
     name: str
     kind: Literal["series", "tally", "snapshot"]
     takes: int  # times it was read
-    lost: int  # times it was due, and others were still being read
+    lost: int  # times it was due, and others were still being read, or it could not be
     cpu_s: float  # of the thread that reads them; what the server spends to answer is not in it
     budget_us: float  # of CPU, that one take may cost
     failure: str | None = None  # why it stopped
     gap_s: float = 0.0  # that it told nothing, though it was asked
     gap_reason: str = ""  # of the last failure among these times
+    seconds: float | None = None  # from the first sample to the last; None: those of the report
 
 
 @dataclass(frozen=True, slots=True)

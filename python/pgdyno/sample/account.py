@@ -16,13 +16,19 @@ class Account:
 
     interval_s: float = 0.0
     takes: int = 0
-    lost: int = 0
+    late: int = 0  # times that went by, since others were still being read
+    untold: int = 0  # times that it was due, and could not be read
     cpu_ns: int = 0
     failure: str | None = None  # it was given up for
     gap_s: float = 0.0  # all gaps together
     gap_reason: str = ""  # of the last failure
     _told_s: float | None = None  # when it last told something, or was first asked
     _failing: str = ""  # why it tells nothing now
+
+    @property
+    def lost(self) -> int:
+        """Times that it was due, and told nothing."""
+        return self.late + self.untold
 
     def told(self, now_s: float) -> None:
         """It was read."""

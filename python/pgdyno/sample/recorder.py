@@ -159,6 +159,9 @@ class Recorder:
                 self._take_due()
             else:
                 self._take_snapshots(word)
+        for name, table in self._tables.items():
+            table.ended(time.monotonic())
+            self._accounts[name].late = table.lost
 
     def _next_word(self) -> _Word | None:
         """What is said until something is due; None: something is."""
@@ -173,10 +176,11 @@ class Recorder:
         for one in self._readable:
             table = self._tables.get(one.name)
             if table is not None and table.due_s <= time.monotonic():
-                self._take(one)
+                account = self._accounts[one.name]
+                account.untold += not self._take(one)
                 table.done(time.monotonic())
-                self._accounts[one.name].lost = table.lost
-                if self._accounts[one.name].failure is not None:
+                account.late = table.lost
+                if account.failure is not None:
                     del self._tables[one.name]
 
     def _take_snapshots(self, at: _End) -> None:
@@ -192,10 +196,12 @@ class Recorder:
             if isinstance(one, Sampler):
                 self._take(one)
 
-    def _take(self, one: Readable, at: _End = "begin") -> None:
+    def _take(self, one: Readable, at: _End = "begin") -> bool:
+        """Whether it told something."""
         account = self._accounts[one.name]
         if account.failure is not None or not self._may_ask(one):
-            return
+            return False
+        takes = account.takes
         began_ns, self._asked_s = time.thread_time_ns(), time.monotonic()
         try:
             self._keep(one, at)
@@ -205,6 +211,7 @@ class Recorder:
             account.told(time.monotonic())
         account.cpu_ns += time.thread_time_ns() - began_ns
         self._asked_s = None
+        return account.takes > takes
 
     def _keep(self, one: Readable, at: _End) -> None:
         if isinstance(one, Sampler):
@@ -289,18 +296,21 @@ class Recorder:
             self._telemetry,
             self._ended_s - self._began_s,
             self._cpu_ns / 1e9,
-            tuple(_cost(one, self._accounts[one.name]) for one in self._readable),
+            tuple(
+                _cost(one, self._accounts[one.name], self._ended_s - self._began_s)
+                for one in self._readable
+            ),
             self._missing,
         )
 
 
-def _cost(one: Readable, account: Account) -> SamplerCost:
+def _cost(one: Readable, account: Account, seconds: float) -> SamplerCost:
     kind: Literal["series", "tally", "snapshot"] = "series"
     if not isinstance(one, Sampler):
         kind = "tally" if isinstance(one, Tally) else "snapshot"
     return SamplerCost(
         one.name, kind, account.takes, account.lost, account.cpu_ns / 1e9, one.budget_us,
-        account.failure, account.gap_s, account.gap_reason,
+        account.failure, account.gap_s, account.gap_reason, seconds,
     )  # fmt: skip
 
 

@@ -44,5 +44,9 @@ class Timetable:
             self._number += 1
             self.due_s = self._drawn()
 
+    def ended(self, now_s: float) -> None:
+        """Nothing is done any more: intervals that passed meanwhile are lost."""
+        self.lost += max(0, floor((now_s - self._begin_s) / self._interval_s) - self._number)
+
     def _drawn(self) -> float:
         return self._begin_s + (self._number + self._place()) * self._interval_s

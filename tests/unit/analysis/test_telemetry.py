@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.telemetry import telemetry_facts
-from pgdyno.analysis.telemetry_facts import Lacking, TelemetryCost, TelemetryFacts
+from pgdyno.analysis.telemetry_facts import Lacking, Looks, TelemetryCost, TelemetryFacts
 from pgdyno.model.run import Missing, SamplerCost, TelemetryReport, TrialRecord, TrialState
 from pgdyno.report.document import Table, Text
 from pgdyno.report.sections.telemetry import section
@@ -62,25 +62,45 @@ def test_looking_is_told_by_processor_and_second() -> None:
     assert telemetry_facts(["two"], [trial(2, "two", None)]) is None
 
 
+def test_looks_are_told_by_tally_as_due_and_as_reached() -> None:
+    """Each by the seconds in which it was read; what nobody reached in time is lost."""
+    sessions = SamplerCost("sessions", "tally", 200, 600, 0.1, 1000.0, seconds=16.0)
+    at_the_ends = SamplerCost("slots", "snapshot", 2, 0, 0.1, 1000.0)
+    one = told(samplers=(READ, replace(READ, name="memory"), sessions, at_the_ends))
+    other = told(samplers=(READ, replace(sessions, takes=600, lost=200)))
+    found = telemetry_facts(["one"], [trial(1, "one", one), trial(2, "one", other)])
+
+    assert found is not None
+    assert found.looks == (
+        Looks("one", "sessions", 1, 50.0, 25.0, 0.5),
+        Looks("one", "series", 2, 7.5, 6.75, 0.1),
+    )
+
+
 def test_the_report_names_what_was_missing_and_the_grant_that_adds_it(facts: Facts) -> None:
     names = [stage.name for stage in facts.stages]
     assert section(replace(facts, telemetry=None)) is None
     costs = (TelemetryCost(names[0], "default", 0.0123, 37.5, 0.0),)
+    looks = (Looks(names[0], "series", 21, 20.5, 20.25, 0.012),)
     lacking = (
         Lacking(OTHERS.name, OTHERS.reason, GRANT, tuple(names)),
         Lacking("sampler slru", "it stopped: server closed the connection", "", (names[0],)),
     )
-    one = section(replace(facts, telemetry=TelemetryFacts(costs, lacking)))
+    one = section(replace(facts, telemetry=TelemetryFacts(costs, looks, lacking)))
 
     assert one is not None
-    missing, cost, _ = one.blocks
+    missing, cost, often, _ = one.blocks
     assert isinstance(missing, Table)
     assert isinstance(cost, Table)
+    assert isinstance(often, Table)
+    assert [cell.text for cell in often.rows[0]] == [
+        names[0], "series of 21 samplers", "20.5", "20.2", "1.2",
+    ]  # fmt: skip
     assert [[cell.text for cell in row] for row in missing.rows] == [
         [OTHERS.name, OTHERS.reason, GRANT, "all"],
         ["sampler slru", "it stopped: server closed the connection", "–", names[0]],
     ]
     assert [cell.text for cell in cost.rows[0]] == [names[0], "default", "1.23", "37.5", "0"]
-    whole = section(replace(facts, telemetry=TelemetryFacts(costs, ())))
+    whole = section(replace(facts, telemetry=TelemetryFacts(costs, (), ())))
     assert whole is not None
     assert isinstance(whole.blocks[0], Text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ from pgdyno.sample.account import Account
 from pgdyno.sample.link import Link
 from pgdyno.sample.recorder import Recorder
 from pgdyno.sample.sampler import Column, Label, Sampler, Snapshot, Tally
+from pgdyno.sample.timetable import Timetable
 
 GONE = psycopg.OperationalError("server closed the connection\n\tThis probably means much.")
 LOCKED = psycopg.errors.LockNotAvailable("canceling statement due to lock timeout")
@@ -110,6 +112,23 @@ def test_a_lock_stops_one_sampler_for_as_long_as_it_is_held(
     assert (told["a"].failure, told["a"].gap_reason) == (None, str(LOCKED))
     assert told["a"].gap_s > 0
     assert told["b"].gap_s == 0
+
+
+def test_a_look_that_had_no_answer_or_was_not_made_is_lost(
+    server: Server, recorder: Recorder
+) -> None:
+    recorder.take()
+    server.fails["seen"] = LOCKED
+    for _ in range(3):
+        recorder._tables = {"seen": Timetable(time.monotonic() - 0.001, 60.0)}
+        recorder._take_due()
+    server.is_lost = server.refuses = True
+    recorder._tables = {"a": Timetable(time.monotonic() - 0.001, 60.0)}
+    recorder._take_due()
+
+    told = costs(recorder)
+    assert (told["seen"].takes, told["seen"].lost) == (0, 3)
+    assert (told["a"].takes, told["a"].lost) == (1, 1)
 
 
 @pytest.mark.parametrize(

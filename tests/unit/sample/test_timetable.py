@@ -56,6 +56,15 @@ def test_every_interval_is_taken_or_lost(takes_s: float) -> None:
     assert bool(table.lost) == (takes_s > 0.1) or takes_s < 0.1
 
 
+def test_what_was_due_until_the_end_is_lost() -> None:
+    table = Timetable(0.0, 0.1, np.random.default_rng(5).random)
+    taken = len(times_of(table, 6.0))
+
+    table.ended(9.0)
+
+    assert (taken, table.lost) == (60, 30)
+
+
 def test_a_clock_that_leaps_costs_no_time() -> None:
     table = Timetable(0.0, 0.001)
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts
-from pgdyno.analysis.telemetry_facts import TelemetryCost, TelemetryFacts
+from pgdyno.analysis.telemetry_facts import Looks, TelemetryCost, TelemetryFacts
 from pgdyno.model.units import digits_text
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Block, Cell, Column, Section, Table, Text, columns
 
 _ALL = "All that was to be looked at was seen."
 _COST = (
     "CPU time is that of the thread that looks on; what the server spends to answer it is the"
-    " server's, and in its figures. A look that came too late is left out, never made up."
+    " server's, and in its figures. A look that came too late, or had no answer, is left out and"
+    " counts as lost: it is never made up."
 )
 
 
@@ -25,12 +28,14 @@ def section(facts: Facts) -> Section | None:
     if found.lacking:
         lacking = _lacking(found, len(facts.stages))
     return Section(
-        "telemetry", "What was looked at", (lacking, _costs(found), Text(_COST, "quiet"))
+        "telemetry",
+        "What was looked at",
+        (lacking, _costs(found), *_looks(found), Text(_COST, "quiet")),
     )
 
 
 def _costs(found: TelemetryFacts) -> Table:
-    heads = ("telemetry", ("CPU", "% of one processor"), "looks a second", ("too late", "%"))
+    heads = ("telemetry", ("CPU", "% of one processor"), "looks a second", ("lost", "%"))
     return Table(
         "What looking on took while the load ran.",
         columns("stage", *heads),
@@ -46,6 +51,40 @@ def _row(one: TelemetryCost) -> tuple[Cell, ...]:
         Cell(digits_text(one.looks_per_s)),
         Cell(digits_text(100 * one.lost_share)),
     )
+
+
+def _looks(found: TelemetryFacts) -> Iterator[Table]:
+    """How often each was to be looked at, and was; nothing where there is none."""
+    if not found.looks:
+        return
+    yield Table(
+        "Looks a second: those that were due, and those of them that were reached. Tallies look at"
+        " what is there at a moment; series and snapshots have all that was counted between.",
+        (
+            Column("stage", align="left"),
+            Column("looked at", align="left"),
+            Column("due", "a second"),
+            Column("reached", "a second"),
+            Column("lost", "%"),
+        ),
+        tuple(
+            (
+                Cell(one.stage),
+                Cell(_named(one)),
+                Cell(digits_text(one.due_per_s)),
+                Cell(digits_text(one.reached_per_s)),
+                Cell(digits_text(100 * one.lost_share)),
+            )
+            for one in found.looks
+        ),
+        folded=True,
+    )
+
+
+def _named(one: Looks) -> str:
+    if one.samplers == 1:
+        return one.what
+    return f"{one.what} of {plural(one.samplers, 'sampler')}"
 
 
 def _lacking(found: TelemetryFacts, stages: int) -> Table:
