@@ -203,6 +203,12 @@ def test_commands_of_one_kind_are_added_up() -> None:
     assert row["progress.vacuum.running"] == 2
     assert (row["progress.vacuum.done"], row["progress.vacuum.total"]) == (60, 150)
     assert row["progress.create_index.running"] == 0
+    hidden = ("vacuum", None, None, 0.0, 0.0)
+    told = server_progress.row_of([*going, hidden], 18)
+    assert told["progress.vacuum.running"] == 3, "the server tells everybody that it runs"
+    assert told == {**{name: value for name, value in row.items()
+                       if name not in ("progress.vacuum.done", "progress.vacuum.total")},
+                    "progress.vacuum.running": 3}  # fmt: skip
     assert server_progress.keys_of(going)[2] == ("copy", "", "COPY FROM")
 
 

@@ -3,6 +3,8 @@
 Tally `progress`: command, relation and phase of each, once a second, as the series saw them. Series
 `progress.<command>.running`, `.done` and `.total`: how many of them run, and how far all of them
 together are in blocks (COPY, base backup: bytes); a total that is not known counts as what is done.
+Of those that the role may not see, the server tells that they run, and nothing else: how far those
+commands are together is not known then.
 
 Source: PostgreSQL, "The Cumulative Statistics System", "Progress Reporting".
 """
@@ -76,7 +78,7 @@ def missing(major: int) -> list[Missing]:
 
 
 def query(major: int) -> str:
-    """All that go on; of those that the role may not see, the phase is not told."""
+    """All that go on; of those that the role may not see, no phase is told."""
     told = [_going(name, _COMMANDS[name]) for name in commands(major)]
     return "\nUNION ALL\n".join(told)
 
@@ -86,21 +88,24 @@ def _going(name: str, command: _Command) -> str:
     return f"""
         SELECT '{name}', {relation}, {command.phase}, coalesce({command.done}, 0)::float8,
                greatest({command.done}, {command.total}, 0)::float8
-        FROM pg_stat_progress_{name} WHERE {command.phase} IS NOT NULL"""  # noqa: S608  our words
+        FROM pg_stat_progress_{name}"""  # noqa: S608  our words
 
 
 def row_of(rows: Iterable[Going], major: int) -> Row:
-    """How many of each command run, and how far they are together."""
+    """How many of each command run, and how far they are together, where all may be seen."""
     row = {
         f"progress.{name}.{what}": 0.0
         for name in commands(major)
         for what in ("running", "done", "total")
     }
-    for name, _, _, done, total in rows:
+    hidden = set()
+    for name, _, phase, done, total in rows:
         row[f"progress.{name}.running"] += 1
         row[f"progress.{name}.done"] += done
         row[f"progress.{name}.total"] += total
-    return row
+        if phase is None:
+            hidden |= {f"progress.{name}.done", f"progress.{name}.total"}
+    return {name: value for name, value in row.items() if name not in hidden}
 
 
 def keys_of(rows: Iterable[Going]) -> list[tuple[str, ...]]:
