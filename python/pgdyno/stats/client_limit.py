@@ -124,14 +124,14 @@ def client_limit(load: ClientLoad) -> Answer:
         return full
     if high >= THREAD_WANTED_MAX:
         return Unknown(
-            f"the busiest driver thread ran or waited for a CPU for {low:.0%} to {high:.0%} of the"
+            f"the busiest driver thread {_wanted(load)} for {low:.0%} to {high:.0%} of the"
             f" time, limit {THREAD_WANTED_MAX:.0%}: the times of each thread would show it",
             evidence,
         )
     if isinstance(full, Unknown):
         return full
     return Clear(
-        f"the busiest driver thread ran or waited for a CPU for at most {high:.0%} of the time;"
+        f"the busiest driver thread {_wanted(load)} for at most {high:.0%} of the time;"
         f" {full.fact}",
         evidence,
     )
@@ -146,7 +146,7 @@ def _driver(load: ClientLoad, evidence: tuple[Evidence, ...]) -> Finding | None:
     low, _ = _busiest(load)
     if low >= THREAD_WANTED_MAX:
         return Finding(
-            f"a driver thread ran or waited for a CPU for {low:.0%} of the time,"
+            f"a driver thread {_wanted(load)} for {low:.0%} of the time,"
             f" limit {THREAD_WANTED_MAX:.0%}",
             advice="Give the driver more threads, or a host of its own.",
             evidence=evidence,
@@ -216,6 +216,11 @@ def _busiest(load: ClientLoad) -> tuple[float, float]:
     if load.thread_cpu_s is not None:
         low = max(low, *load.thread_cpu_s)
     return min(1.0, low / window), min(1.0, total / window)
+
+
+def _wanted(load: ClientLoad) -> str:
+    """What of a thread's time is meant."""
+    return "ran" if _full_shared_host(load) else "ran or waited for a CPU"
 
 
 def _full_shared_host(load: ClientLoad) -> bool:
