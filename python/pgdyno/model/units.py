@@ -54,13 +54,17 @@ def moment_text(unix_ns: int) -> str:
 
 def count_text(value: float) -> str:
     """A large number with thousands separators, e.g. `48,210`; a part of one is not said as 0."""
-    return f"{value:.1g}" if 0 < value < 0.95 else f"{value:,.0f}"
+    return digits_text(value, 1) if 0 < value < 0.95 else f"{value:,.0f}"
 
 
 def digits_text(value: float, digits: int = 3) -> str:
     """A number by its leading digits, and never with an exponent, e.g. `0.0123`, `3,450`."""
     shown = f"{value:.{digits}g}"
-    return f"{float(shown):,.0f}" if "e+" in shown else f"{value:,.{digits}g}"
+    if "e" not in shown:
+        return f"{value:,.{digits}g}"
+    mantissa, _, exponent = shown.partition("e")
+    places = max(0, len(mantissa.partition(".")[2]) - int(exponent))
+    return f"{float(shown):,.{places}f}"
 
 
 def share_text(share: float) -> str:

@@ -62,13 +62,15 @@ def test_counts_and_ratios() -> None:
         "1",
         "1",
     ]
+    assert count_text(0.00002) == "0.00002"
     assert ratio_text(1.16349) == "x1.163"
 
 
 @pytest.mark.parametrize(
     ("value", "digits", "text"),
     [(0.01234, 3, "0.0123"), (3_451.7, 3, "3,450"), (999.6, 3, "1,000"), (123.4, 4, "123.4"),
-     (-56_789.0, 2, "-57,000"), (0, 3, "0"), (345.0, 3, "345"), (9_876.0, 4, "9,876")],
+     (-56_789.0, 2, "-57,000"), (9.06e-05, 3, "0.0000906"), (-1e-07, 1, "-0.0000001"),
+     (0, 3, "0"), (345.0, 3, "345"), (9_876.0, 4, "9,876")],
 )  # fmt: skip
 def test_leading_digits_are_shown_without_an_exponent(value: float, digits: int, text: str) -> None:
     assert digits_text(value, digits) == text
