@@ -59,13 +59,23 @@ def levels(
     span = int(instants_ns[0]), int(instants_ns[-1])
     if not counted_on(series.name, anew) or not _covers(series, span) or fell_within(series, span):
         return None
+    if _lies_in_gap(series, instants_ns):
+        return None
+    found = np.interp(instants_ns.astype(np.float64), series.unix_ns, series.values)
+    return np.asarray(found, dtype=np.float64)
+
+
+def ends_in_gap(series: Series, window_ns: tuple[int, int]) -> bool:
+    """Whether an end of a window that the samples cover lies between two that are far apart."""
+    ends = np.array(window_ns, dtype=np.int64)
+    return _covers(series, window_ns) and _lies_in_gap(series, ends)
+
+
+def _lies_in_gap(series: Series, instants_ns: npt.NDArray[np.int64]) -> bool:
     times = series.unix_ns
     before = times[np.searchsorted(times, instants_ns, side="right") - 1]
     after = times[np.searchsorted(times, instants_ns, side="left")]
-    if (after - before > _APART_NS).any():
-        return None
-    found = np.interp(instants_ns.astype(np.float64), times, series.values)
-    return np.asarray(found, dtype=np.float64)
+    return bool((after - before > _APART_NS).any())
 
 
 def fell_within(series: Series, window_ns: tuple[int, int]) -> bool:

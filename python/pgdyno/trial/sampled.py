@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from pgdyno.drive.result import Driven
 from pgdyno.model import counters
-from pgdyno.model.counters import begun_anew, fell_within
+from pgdyno.model.counters import begun_anew, ends_in_gap, fell_within
 from pgdyno.model.resets import began_anew, resets_ns, view_of
 from pgdyno.model.run import (
     Missing,
@@ -19,7 +19,7 @@ from pgdyno.model.run import (
     TallySeries,
     TelemetryReport,
 )
-from pgdyno.model.sampler_gaps import gaps_of, late_looks
+from pgdyno.model.sampler_gaps import APART_S, gaps_of, late_looks
 from pgdyno.model.server_result import of_server
 from pgdyno.model.statement_counts import statement_growth
 from pgdyno.model.wording import listed, plural
@@ -101,22 +101,33 @@ def notes_of(sampled: Sampled, driven: Driven) -> tuple[str, ...]:
         f"{who} {when}: what was counted in the window is not known"
         for who, when in late_looks(sampled.snapshots, driven.window_ns)
     ]
-    return (*stopped, *gaps, *late, *_fallen(sampled, driven), *_outgrown(sampled, driven),
+    return (*stopped, *gaps, *late, *_apart(sampled, driven), *_fallen(sampled, driven),
+            *_outgrown(sampled, driven),
             *_statements(sampled))  # fmt: skip
 
 
+def _apart(sampled: Sampled, driven: Driven) -> Iterator[str]:
+    yield from _unknown(
+        [one.name for one in sampled.stored
+         if one.kind == "counter" and ends_in_gap(one, driven.window_ns)],
+        f"went without a look for more than {APART_S:g} s around an end of the window,",
+    )  # fmt: skip
+
+
 def _fallen(sampled: Sampled, driven: Driven) -> Iterator[str]:
-    fallen = [
-        one.name
-        for one in sampled.stored
-        if one.kind == "counter" and fell_within(one, driven.window_ns)
-    ]
-    if fallen:
-        more = [f"{len(fallen) - _SHOWN} more"] if len(fallen) > _SHOWN else []
-        yield (
-            f"{plural(len(fallen), 'counter')} began anew in the window, as after a reset of"
-            f" statistics, with unknown growth: {listed([*fallen[:_SHOWN], *more])}"
-        )
+    yield from _unknown(
+        [one.name for one in sampled.stored
+         if one.kind == "counter" and fell_within(one, driven.window_ns)],
+        "began anew in the window, as after a reset of statistics,",
+    )  # fmt: skip
+
+
+def _unknown(names: Sequence[str], why: str) -> Iterator[str]:
+    """Counters of which is not known what they grew by."""
+    if names:
+        more = [f"{len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
+        shown = listed([*names[:_SHOWN], *more])
+        yield f"{plural(len(names), 'counter')} {why} with unknown growth: {shown}"
 
 
 def _outgrown(sampled: Sampled, driven: Driven) -> Iterator[str]:

@@ -66,6 +66,20 @@ def test_counters_that_began_anew_are_noted_and_have_no_growth() -> None:
     assert notes_of(Sampled((counter("wal.fpi", 1),)), cast(Any, Window)) == ()
 
 
+def test_counters_that_nobody_looked_at_near_an_end_are_noted() -> None:
+    """Of a sampler that looks every five seconds, one look that is lost is enough."""
+    times = np.array([-4, 6], dtype=np.int64) * 1_000_000_000
+    apart = Series("pg_stat_io.checkpointer.relation.normal.writes", "1", "counter", times,
+                   np.array([5.0, 9.0]))  # fmt: skip
+    sampled = Sampled((counter("cpu.user_s", 3.0), apart))
+
+    assert growth_of_all(sampled, cast(Any, Window)) == {"cpu.user_s": 3.0}
+    assert notes_of(sampled, cast(Any, Window)) == (
+        "1 counter went without a look for more than 6 s around an end of the window, with unknown"
+        f" growth: {apart.name}",
+    )
+
+
 def moments(server: str, at: Literal["begin", "end"], **views: float | None) -> SnapshotRows:
     rows = ({"view": f"pg_stat_{view}", "reset_unix_s": moment} for view, moment in views.items())
     return SnapshotRows(f"{server}resets", at, 0, (), tuple(rows))
