@@ -36,6 +36,8 @@ _IN_TRANSACTION = ("idle in transaction", "idle in transaction (aborted)")
 _DISABLED = "disabled"  # state of who does not tell it
 _CLIENT, _IDLE = "client", "idle"
 _NOT_MET = "not seen yet"
+_OF_SEVERAL = "any: several send it"  # BEGIN, COMMIT
+_NOT_OURS = "none that the load is known by"
 _NO_RELATION = "no relation told"
 _NO_EVENT = "none, in a transaction without a statement"
 _WITHOUT_EVENT = {
@@ -121,20 +123,22 @@ def _class_of(key: Key) -> str | None:
     return key["wait_class"] if key["state"] not in ("", "idle", _DISABLED) else None
 
 
-def _of_active(name: str) -> NameOf:
-    return lambda key: (key[name] or None) if _class_of(key) else None
-
-
 def _event_of(key: Key) -> str | None:
     if not (found := _class_of(key)) or key["wait_event"]:
         return key["wait_event"] if found else None
     return _NO_EVENT if found == _CLIENT else found
 
 
-def _statement_of(key: Key) -> str | None:
-    if not _class_of(key) or not key["kind"]:
+def _kind_of(key: Key) -> str | None:
+    if not _class_of(key):
         return None
-    return " · ".join(part for part in (key["kind"], key["statement"]) if part)
+    return key["kind"] or (_OF_SEVERAL if key["statement"] else _NOT_OURS)
+
+
+def _statement_of(key: Key) -> str | None:
+    if not _class_of(key):
+        return None
+    return " · ".join(part for part in (key["kind"], key["statement"]) if part) or _NOT_OURS
 
 
 def _blocker_of(key: Key) -> str | None:
@@ -158,7 +162,7 @@ def _process_of(key: Key) -> str | None:
 _DIMENSIONS: Mapping[str, NameOf] = {
     "class": _class_of,
     "event": _event_of,
-    "kind": _of_active("kind"),
+    "kind": _kind_of,
     "statement": _statement_of,
     "blocker": _blocker_of,
     "process": _process_of,

@@ -42,14 +42,22 @@ def test_active_is_what_runs_or_holds_a_transaction_open() -> None:
 
 
 def test_each_dimension_adds_up_to_all_active_sessions() -> None:
-    seen = usual()
-    for dimension in ("class", "event"):
-        assert sum(one.average for one in seen.by[dimension]) == pytest.approx(4.8)
+    """What several kinds send, as COMMIT, and what is none of the load's, too."""
+    commit, other = key("flush", "IO:WalSync", statement="commit"), key("cpu")
+    seen = found(sessions(BEGIN_S, SECONDS, {**USUAL, commit: 0.6, other: 0.1}))
+    assert seen is not None
+    for dimension in ("class", "event", "kind", "statement"):
+        assert sum(one.average for one in seen.by[dimension]) == pytest.approx(5.5)
         assert sum(one.share for one in seen.by[dimension]) == pytest.approx(1)
     (line,) = seen.lines
     assert [sum(at) for at in zip(*line.groups.values(), strict=True)] == pytest.approx(
-        [4.8] * SECONDS
+        [5.5] * SECONDS
     )
+    averages = {one.name: one.average for one in seen.by["statement"]}
+    assert averages["commit"] == pytest.approx(0.6), "it is the most of the time of flushes"
+    assert averages["none that the load is known by"] == pytest.approx(0.1)
+    kinds = {one.name: one.average for one in seen.by["kind"]}
+    assert kinds["any: several send it"] == pytest.approx(0.6)
 
 
 def test_blockers_are_told_by_what_they_do_and_processes_apart() -> None:
