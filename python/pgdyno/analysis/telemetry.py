@@ -95,7 +95,7 @@ def _added(
     }  # fmt: skip
     return Looks(
         stage, what, max(map(len, meant)), per_s["takes"] + per_s["lost"], per_s["takes"],
-        lost / (takes + lost) if takes + lost else 0.0,
+        lost / (takes + lost) if takes + lost else None,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ class TelemetryCost:
     set: str  # none, default or full
     cpu_share: float  # of one processor, while it was looked; mean of the trials
     looks_per_s: float  # takes of all samplers together
-    lost_share: float  # of the looks that were due
+    lost_share: float | None  # of the looks that were due; None: none was
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Looks:
     samplers: int
     due_per_s: float
     reached_per_s: float
-    lost_share: float  # of those that were due
+    lost_share: float | None  # of those that were due; None: none was
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,14 @@ def test_the_report_names_what_was_missing_and_the_grant_that_adds_it(facts: Fac
         ["sampler slru", "it stopped: server closed the connection", "–", names[0]],
     ]
     assert [cell.text for cell in cost.rows[0]] == [names[0], "default", "1.23", "37.5", "0"]
+    nothing = (TelemetryCost(names[0], "none", 0.0, 0.0, None),)
+    off = section(replace(facts, telemetry=TelemetryFacts(nothing, (), ())))
+    assert off is not None
+    said, spent, _ = off.blocks
+    assert isinstance(said, Text)
+    assert said.text.startswith("Nothing was looked at")
+    assert isinstance(spent, Table)
+    assert spent.rows[0][-1].text == "–", "none was due, so that none was lost or reached"
     whole = section(replace(facts, telemetry=TelemetryFacts(costs, (), ())))
     assert whole is not None
     assert isinstance(whole.blocks[0], Text)

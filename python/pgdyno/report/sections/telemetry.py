@@ -12,6 +12,7 @@ from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Block, Cell, Column, Section, Table, Text, columns
 
 _ALL = "All that was to be looked at was seen."
+_OFF = 'Nothing was looked at: the plan has `protocol.telemetry = "none"`.'
 _COST = (
     "CPU time is that of the thread that looks on; what the server spends to answer it is the"
     " server's, and in its figures. A look that came too late, or had no answer, is left out and"
@@ -24,7 +25,8 @@ def section(facts: Facts) -> Section | None:
     found = facts.telemetry
     if found is None:
         return None
-    lacking: Block = Text(_ALL, "quiet")
+    is_off = all(one.set == "none" for one in found.costs)
+    lacking: Block = Text(_OFF if is_off else _ALL, "quiet")
     if found.lacking:
         lacking = _lacking(found, len(facts.stages))
     return Section(
@@ -49,8 +51,12 @@ def _row(one: TelemetryCost) -> tuple[Cell, ...]:
         Cell(one.set),
         Cell(digits_text(100 * one.cpu_share)),
         Cell(digits_text(one.looks_per_s)),
-        Cell(digits_text(100 * one.lost_share)),
+        Cell(_percent(one.lost_share)),
     )
+
+
+def _percent(share: float | None) -> str:
+    return words.NOTHING if share is None else digits_text(100 * share)
 
 
 def _looks(found: TelemetryFacts) -> Iterator[Table]:
@@ -73,7 +79,7 @@ def _looks(found: TelemetryFacts) -> Iterator[Table]:
                 Cell(_named(one)),
                 Cell(digits_text(one.due_per_s)),
                 Cell(digits_text(one.reached_per_s)),
-                Cell(digits_text(100 * one.lost_share)),
+                Cell(_percent(one.lost_share)),
             )
             for one in found.looks
         ),
