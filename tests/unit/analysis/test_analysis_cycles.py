@@ -363,10 +363,13 @@ def after(path: Path, changed: int, *, wal_per_tx: float, vacuum_bytes: int = 0)
             assert trial.result is not None
             begin_ns, end_ns = trial.result.window_ns
             vacuum = Event("autovacuum", begin_ns, end_ns, detail)
+            silent = Event("autoanalyze", begin_ns, end_ns, EventDetail(table="t"))
             grown = trial.result.deltas | {"checkpoints.timed": 0.0, "checkpoints.requested": 0.0}
             if vacuum_bytes:
                 grown["wal.bytes"] += vacuum_bytes
-            result = replace(trial.result, events=(vacuum,) if vacuum_bytes else (), deltas=grown)
+            result = replace(
+                trial.result, events=(vacuum, silent) if vacuum_bytes else (), deltas=grown
+            )
             run.put_trial(
                 replace(trial, result=result), list(run.series(trial.number).values()),
                 snapshots=looks(result, changed),
