@@ -42,9 +42,10 @@ def _blocks(facts: Facts, servers: ServersFacts) -> Iterator[Block]:
         tuple(_asked(row) for row in servers.rows),
     )  # fmt: skip
     yield Table(
-        "What each server counted itself, and what its data were found to be.",
+        "What each server counted itself, commits of those who look on included, and what its data"
+        " were found to be.",
         (Column("stage", align="left"), Column("server", align="left"),
-         Column("version", align="left"), Column("commits", "1/s"), Column("WAL", "1/s"),
+         Column("version", align="left"), Column("commits", "per s"), Column("WAL", "per s"),
          Column("WAL a transaction"), Column("checkpoints"), Column("consistency", align="left")),
         tuple(_counted(row) for row in servers.rows),
     )  # fmt: skip
