@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,7 +104,7 @@ def test_disk_counters_have_their_units() -> None:
     }
 
 
-def disks(folder: Path, kernel: str, data_on: str | None = None) -> Sampler | None:
+def disks(folder: Path, kernel: str, data_on: str | None = None) -> Any:
     """The sampler of a host that has these devices."""
     (folder / "class/block/nvme0n1p1").mkdir(parents=True)
     (folder / "class/block/nvme0n1p1/partition").write_text("1")
@@ -130,6 +131,18 @@ def test_every_device_in_use_is_sampled_and_that_of_the_data_is_named(tmp_path: 
     row = sampler.take()
     assert row.keys() == columns.keys()
     assert (row["device.nvme0n1.reads"], row["disk.reads"]) == (1000, 10)
+
+
+def test_data_on_no_device_are_said_to_be_so(tmp_path: Path) -> None:
+    """What a transaction reads and writes is not known then, and no dash says why."""
+    sampler, missing = disks(tmp_path, "5.10", data_on="0:43")
+
+    assert {name.rpartition(".")[0] for name in names_of(sampler)} == {"device.nvme0n1"}
+    assert isinstance(missing, Missing)
+    assert missing.name == "reads and writes of the device below the data"
+    (tmp_path / "diskstats").write_text("   2       0 fd0 0 0 0 0 0 0 0 0 0 0 0\n")
+    subject = Subject(data_folder=tmp_path)
+    assert disk.sampler(subject, tmp_path / "diskstats", tmp_path) == [missing]
 
 
 def test_a_device_that_goes_leaves_the_others(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from pgdyno.sample.kernel_file import KernelFile
-from pgdyno.sample.sampler import Column, Row, Sampler, Subject
+from pgdyno.sample.sampler import Column, Found, Missing, Row, Sampler, Subject
 
 SECTOR_BYTES = 512
 _FIELDS = (  # name, place after the device's name, what one is worth
@@ -30,6 +30,12 @@ _FIELDS = (  # name, place after the device's name, what one is worth
 )  # fmt: skip
 _UNITS = {"bytes": "B", "s": "s"}
 _SYS = Path("/sys")
+_NO_DEVICE = Missing(
+    "reads and writes of the device below the data",
+    "their file system is on no block device that the kernel counts by itself, as btrfs, ZFS, tmpfs"
+    " and overlays are",
+    "Set PGDYNO_HOME to a folder on a disk of its own, formatted with ext4 or XFS.",
+)
 
 
 def parse(text: str, names: Collection[str] | None = None) -> dict[str, Row]:
@@ -72,9 +78,7 @@ def _device_below(folder: Path | None, sys: Path) -> str | None:
     return link.resolve().name if link.exists() else None
 
 
-def sampler(
-    subject: Subject, path: Path = Path("/proc/diskstats"), sys: Path = _SYS
-) -> Sampler | None:
+def sampler(subject: Subject, path: Path = Path("/proc/diskstats"), sys: Path = _SYS) -> Found:
     """All devices in use, and once more, as `disk`, the one that holds the data, if it is one."""
     file = KernelFile(path)
     there = parse(file.text())
@@ -86,8 +90,9 @@ def sampler(
         and not (sys / "class/block" / name / "partition").exists()
     }
     wanted = {*prefixes, *({below} & there.keys() if below else ())}
+    lacking = [_NO_DEVICE] if subject.data_folder and below not in there else []
     if not wanted:
-        return None
+        return lacking or None
     columns = [c for name, prefix in prefixes.items() for c in _columns(prefix, there[name])]
     if below in there:
         columns += _columns("disk", there[below])
@@ -104,4 +109,5 @@ def sampler(
             row |= {f"disk.{field}": value for field, value in found[below].items()}
         return row
 
-    return Sampler("disk", tuple(columns), take)
+    found = Sampler("disk", tuple(columns), take)
+    return [found, *lacking] if lacking else found
