@@ -132,3 +132,5 @@ def test_what_puts_writing_off_is_said_not_to_be_judged_in_windows_by_the_clock(
     notes = " ".join(resolved(text).notes)
     assert "stage asks will not be judged against before: it changes vm.dirty" in notes
     assert "stage anew" not in notes
+    only_reads = resolved(text, "workload.kind=select-only")
+    assert "will not be judged" not in " ".join(only_reads.notes), "it puts nothing off"
