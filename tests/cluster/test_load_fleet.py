@@ -14,7 +14,6 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgdyno.api.shared_loading import load_from_hosts
 from pgdyno.drive import loading_hosts, transport
 from pgdyno.drive.transports import local
 from pgdyno.loader.consistency import check, require
@@ -26,6 +25,7 @@ from pgdyno.model.host_address import HostAddress
 from pgdyno.model.progress import LoadProgress
 from pgdyno.shell import Process
 from pgdyno.target.cluster import Cluster
+from pgdyno.trial.shared_loading import load_from_hosts
 from pgdyno.workload.describe import describe
 from tests import children
 from tests.cluster.conftest import cluster_apart
@@ -137,8 +137,11 @@ class Processes:
             self.strike(self.pids["1"])
 
 
+Struck = Callable[[Callable[[int], None]], Processes]
+
+
 @pytest.fixture
-def struck(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[int], None]], Processes]:
+def struck(monkeypatch: pytest.MonkeyPatch) -> Struck:
     def begin(strike: Callable[[int], None]) -> Processes:
         found = Processes(strike)
         ways = {"local": transport.Transport("local", found.start)}
@@ -175,7 +178,7 @@ def interrupt(_pid: int) -> None:
 )  # fmt: skip
 def test_a_load_that_loses_a_host_ends_by_its_name_and_goes_on(
     whole: Whole,
-    struck: Callable[[Callable[[int], None]], Processes],
+    struck: Struck,
     request: pytest.FixtureRequest,
     strike: Callable[[int], None],
     raised: type[DriveError],

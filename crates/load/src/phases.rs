@@ -109,19 +109,12 @@ async fn record(plan: &Plan) -> Result<u64, RunError> {
     Ok(bytes)
 }
 
-/// Says what a load that failed leaves behind.
+/// Says what becomes of what a load that failed leaves behind, as far as who asked for it knows.
 fn with_remains(asked: &Asked, mut error: RunError) -> RunError {
-    if matches!(asked.spec.part, Some(Part::Reach | Part::Copy(_))) {
-        return error; // the head knows what it has begun, and which hosts failed
-    }
-    let remains = format!(
-        "The tables of the load remain in database {}, incomplete; go on with --resume, or begin \
-         again with --drop-ours, which removes them.",
-        asked.spec.connection.database
-    );
+    let Some(remains) = &asked.spec.remains else { return error };
     error.hint = Some(match error.hint {
         Some(hint) => format!("{} {remains}", sentence(&hint)),
-        None => remains,
+        None => remains.clone(),
     });
     error
 }
@@ -148,12 +141,12 @@ mod tests {
     #[test]
     fn a_hint_of_the_servers_is_kept_before_ours() {
         let json = r#"{"version": 1, "workload": {"kind": "tpcc", "warehouses": 1},
-            "loaded_at_unix_s": 1700000000,
+            "loaded_at_unix_s": 1700000000, "remains": "The tables stay.",
             "connection": {"host": "h", "port": 1, "user": "u", "database": "d"}}"#;
         let spec = LoadSpec::parse(json).expect("a specification");
         let (asked, _) = Asked::new(spec).expect("a load");
         let error = RunError::spec("disk full".into(), Some("Check free disk space"));
         let hint = with_remains(&asked, error).hint.expect("a hint");
-        assert!(hint.starts_with("Check free disk space. The tables of the load remain"), "{hint}");
+        assert_eq!(hint, "Check free disk space. The tables stay.");
     }
 }

@@ -55,6 +55,10 @@ pub struct LoadSpec {
     /// Which part of a load that several hosts do together; absent: it is all done here.
     #[serde(default)]
     pub part: Option<Part>,
+    /// A sentence that every error ends with once it leaves tables behind: what becomes of them.
+    /// Absent: others know that.
+    #[serde(default)]
+    pub remains: Option<String>,
 }
 
 /// Which part of a load that several hosts do together. Its end is the head's, by `resume`.

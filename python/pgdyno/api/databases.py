@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from pgdyno.api.host_names import require_whole
 from pgdyno.api.interrupts import interruptible
 from pgdyno.api.notebook_line import with_line
-from pgdyno.api.shared_loading import load_from_hosts, require_whole
 from pgdyno.api.table import Table
 from pgdyno.catalog.contract import default, require_accepted
 from pgdyno.loader import copy, room
@@ -33,6 +33,7 @@ from pgdyno.store.output_file import require_closed
 from pgdyno.target.conninfo import reach
 from pgdyno.target.database_use import in_use
 from pgdyno.target.server_host import server_host_of
+from pgdyno.trial.shared_loading import estimate_from_hosts, load_from_hosts
 from pgdyno.workload.describe import describe
 
 Database: TypeAlias = Connection | str
@@ -202,8 +203,7 @@ def _needs(
     how = copy.How(connections, intent=intent)
     if fleet is None:
         return Needs(copy.estimate(connection, workload, how), host), how
-    estimate = copy.estimate(connection, workload, replace(how, part="begin"))
-    return Needs(replace(estimate, seconds=None), host), how
+    return Needs(estimate_from_hosts(connection, workload, how), host), how
 
 
 @with_line

@@ -27,3 +27,17 @@ def require_named(fleet: Fleet) -> None:
         if fleet.hosts.count(name) > 1:
             times = plural(fleet.hosts.count(name), "time")
             raise PlanError(f"host {name!r} is named {times}")
+
+
+def require_whole(fleet: Fleet) -> None:
+    """Refuse hosts that cannot load tables together.
+
+    Raises:
+        PlanError: They are not named as they can be, or the load would go on without some.
+    """
+    require_named(fleet)
+    if fleet.degraded:
+        raise PlanError(
+            "degraded is set, and tables are to be loaded",
+            "A load has all its rows or is not complete: it ends when a host is lost.",
+        )

@@ -27,6 +27,17 @@ class How:
     copies: Literal["tables", "batches"] | None = None  # how rows are cut; None: chosen
     intent: Intent | None = None  # None: the database is empty
     part: Part | None = None  # None: all of it
+    kept: bool = True  # False: who asks for it removes what a load that fails leaves behind
+
+
+def remains(database: str, how: How) -> str:
+    """What becomes of tables that a load leaves behind when it fails, as a sentence."""
+    if not how.kept:
+        return "What was loaded is removed."
+    return (
+        f"The tables of the load remain in database {database}, incomplete; go on with --resume, or"
+        " begin again with --drop-ours, which removes them."
+    )
 
 
 def load_spec(
@@ -48,6 +59,8 @@ def load_spec(
         "server_memory_bytes": how.server_memory_bytes,
         "copies": how.copies,
         "part": how.part,
+        # One that is only to be reached has made none.
+        "remains": None if how.part == "reach" else remains(connection.database, how),
     }
     return {
         "version": 1,

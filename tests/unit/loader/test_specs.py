@@ -26,7 +26,7 @@ INTENTS: tuple[Intent | None, ...] = (None, "drop_ours", "resume", "top_up")
 HOWS = [
     *(How(intent=intent) for intent in INTENTS),
     How(connections=4, server_memory_bytes=1 << 30, copies="batches"), How(copies="tables"),
-    How(part="reach"), How(intent="top_up", part="begin"),
+    How(part="reach"), How(intent="top_up", part="begin"), How(kept=False),
 ]  # fmt: skip
 AT_UNIX_S = 1_700_000_000
 
@@ -46,6 +46,19 @@ def test_a_load_is_of_the_cores_shape(workload: str, how: How) -> None:
 
     hold_against("LoadSpec", spec)
     assert (how.intent is None) or spec[how.intent] is True
+
+
+def test_what_becomes_of_tables_that_are_left_is_said_by_who_knows() -> None:
+    def said(how: How) -> object:
+        return load_spec(CONNECTION, tpcc(2), how, AT_UNIX_S).get("remains")
+
+    ours = said(How())
+    assert ours == said(How(part="begin")) == said(How(intent="resume"))
+    assert str(ours).startswith(
+        "The tables of the load remain in database bench, incomplete; go on"
+    )
+    assert said(How(kept=False)) == "What was loaded is removed."
+    assert said(How(part="reach")) is None
 
 
 def test_a_hosts_part_of_a_load_is_of_the_cores_shape() -> None:

@@ -12,32 +12,34 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
-from pgdyno.api.host_names import require_named
 from pgdyno.drive.loading_hosts import NOTHING, LoadingHosts
 from pgdyno.loader import copy
 from pgdyno.loader.copy import How
-from pgdyno.loader.spec import load_spec
+from pgdyno.loader.spec import load_spec, remains
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import DriveError, Interrupted, PlanError
+from pgdyno.model.errors import DriveError, Interrupted
 from pgdyno.model.fleet import Fleet
-from pgdyno.model.loading import COPY, HostLoaded, LoadReport, PhaseSeconds, TableLoaded
+from pgdyno.model.loading import (
+    COPY,
+    HostLoaded,
+    LoadEstimate,
+    LoadReport,
+    PhaseSeconds,
+    TableLoaded,
+)
 from pgdyno.model.progress import LoadProgress
 from pgdyno.model.workload import Workload
 from pgdyno.target.database_use import end_load
 
 
-def require_whole(fleet: Fleet) -> None:
-    """Refuse hosts that cannot load tables together.
+def estimate_from_hosts(connection: Connection, workload: Workload, how: How) -> LoadEstimate:
+    """What a load from several hosts would need; how long they take is not known.
 
     Raises:
-        PlanError: They are not named as they can be, or the load would go on without some.
+        DriveError: The load would be refused, or the server failed.
     """
-    require_named(fleet)
-    if fleet.degraded:
-        raise PlanError(
-            "degraded is set, and tables are to be loaded",
-            "A load has all its rows or is not complete: it ends when a host is lost.",
-        )
+    found = copy.estimate(connection, workload, replace(how, part="begin"))
+    return replace(found, seconds=None)
 
 
 def load_from_hosts(
@@ -69,7 +71,8 @@ def load_from_hosts(
     """
     begun_s = time.monotonic()
     at_unix_s = loaded_at_unix_s or int(time.time())
-    spec = load_spec(connection, workload, replace(how, intent=None), at_unix_s)
+    # Of what is left behind a host knows nothing, and says nothing.
+    spec = load_spec(connection, workload, replace(how, intent=None, part="reach"), at_unix_s)
     shown = _Shown(progress)
     left: str | None = "Nothing was changed."
     try:
@@ -80,10 +83,7 @@ def load_from_hosts(
                 connection, workload, replace(how, part="begin"),
                 loaded_at_unix_s=at_unix_s, progress=shown.begin,
             )  # fmt: skip
-            left = (
-                f"The tables of the load remain in database {connection.database}, incomplete; go"
-                " on with --resume, or begin again with --drop-ours, which removes them."
-            )
+            left = remains(connection.database, how)
             copied_s = time.monotonic()
             copied = hosts.copy(spec, how.connections, shown.copy)
             copied_s = time.monotonic() - copied_s

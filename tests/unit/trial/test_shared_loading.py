@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 
-from pgdyno.api import Data, Fleet, shared_loading
+from pgdyno.api import Data, Fleet
 from pgdyno.api.databases import estimate_load
-from pgdyno.api.shared_loading import load_from_hosts, require_whole
+from pgdyno.api.host_names import require_whole
 from pgdyno.loader import copy
 from pgdyno.loader.copy import How
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError, HostLostError, Interrupted, PlanError
 from pgdyno.model.loading import Choice, HostLoaded, LoadReport, PhaseSeconds, TableLoaded
 from pgdyno.model.progress import LoadProgress
+from pgdyno.trial import shared_loading
+from pgdyno.trial.shared_loading import load_from_hosts
 from tests.data.workloads import tpcc
 
 SERVER = Connection("10.0.0.5", 5432, "u", "shop")
