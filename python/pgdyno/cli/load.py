@@ -257,11 +257,7 @@ def _print(loaded: api.Loaded, *, as_json: bool) -> None:
 
 def _print_hosts(hosts: Sequence[HostLoaded]) -> None:
     for host in hosts:
-        stdout.print(
-            f"{host.name}: {plural(host.report.rows, 'row', thousands=True)},"
-            f" {bytes_text(host.report.bytes)} in {host.copy_s:.2f} s",
-            highlight=False, markup=False,
-        )  # fmt: skip
+        stdout.print(host.shown, highlight=False, markup=False)
 
 
 def _bar() -> Progress:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pgdyno.model.record_json import JsonObject
+from pgdyno.model.units import bytes_text
+from pgdyno.model.wording import plural
 
 COPY = "copy"
 """The phase of a load in which rows are copied."""
@@ -69,6 +71,12 @@ class HostLoaded:
     def copy_s(self) -> float:
         """From its first step to the end of its last, in seconds; 0: it had none."""
         return next((one.seconds for one in self.report.phases if one.name == COPY), 0.0)
+
+    @property
+    def shown(self) -> str:
+        """For people, e.g. `ssh://b: 1,000 rows, 12.0 MiB in 0.42 s`."""
+        rows, size = plural(self.report.rows, "row", thousands=True), bytes_text(self.report.bytes)
+        return f"{self.name}: {rows}, {size} in {self.copy_s:.2f} s"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from pgdyno.model.durability import LADDER, NOT_KNOWN
 from pgdyno.model.file_system import IN_MEMORY
-from pgdyno.model.plan import Plan, Protocol, Stage
+from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.rights import Right
 from pgdyno.model.settings import HostFacts, OriginKind, Rung, ServerFacts, Setting
 from pgdyno.model.text import one_line
@@ -36,6 +36,7 @@ from pgdyno.plan.estimate.needs import (
 from pgdyno.plan.resolve.builds import NO_BUILDS, Builds
 from pgdyno.plan.settings.checkpoints import cycle_lines, expected_cycle_s, protocol_text
 from pgdyno.plan.settings.configured import Configured
+from pgdyno.plan.settings.fleet import fleet_text
 from pgdyno.plan.settings.initdb import after_initdb
 from pgdyno.plan.settings.rights import rights, rights_there
 from pgdyno.plan.settings.stopping import rounds_text
@@ -99,7 +100,6 @@ def _heading(text: str) -> Text:
 
 
 def _facts(plan: Plan, server: ServerFacts, host: HostFacts) -> Table:
-    protocol = plan.protocol
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -131,7 +131,7 @@ def _facts(plan: Plan, server: ServerFacts, host: HostFacts) -> Table:
             if one.about
         ),
         ("workload", workload_lines(plan.workload), _who(plan, "workload")),
-        ("protocol", _protocol_lines(protocol), _who(plan, "protocol")),
+        ("protocol", _protocol_lines(plan), _who(plan, "protocol")),
     ]
     for name, value, who in rows:
         table.add_row(name, _cell(value), _cell(who))
@@ -154,7 +154,8 @@ def _cell(lines: Sequence[str]) -> Text:
     return Text("\n".join(map(one_line, lines)))
 
 
-def _protocol_lines(protocol: Protocol) -> list[str]:
+def _protocol_lines(plan: Plan) -> list[str]:
+    protocol = plan.protocol
     checked = protocol.checked_rounds
     lines = [
         f"{rounds_text(protocol)}; warm-up {seconds_text(protocol.warmup_s)},"
@@ -165,7 +166,9 @@ def _protocol_lines(protocol: Protocol) -> list[str]:
         f"{', crash and recovery after each window' * protocol.crash_recovery}",
         "" if checked is None else f"consistency checked up to round {checked}",
         protocol_text(protocol),
-        f"load from {listed(protocol.fleet.hosts)}" if protocol.fleet else "",
+        fleet_text(protocol.fleet, fills=plan.workload.to_load is not None)
+        if protocol.fleet
+        else "",
         f"a profile of {seconds_text(protocol.profile_s)} after each window"
         if protocol.profile_s
         else "",

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pgdyno.loader.consistency import check, require
 from pgdyno.loader.copy import How, estimate, load
 from pgdyno.loader.room import require_room, room_text
 from pgdyno.loader.setup import run_setup
 from pgdyno.loader.unlogged import make_unlogged
 from pgdyno.model.connection import Connection
+from pgdyno.model.loading import LoadReport
 from pgdyno.model.plan import Plan, Stage, Workload
 from pgdyno.model.progress import Noted
 from pgdyno.model.run import Fixture
+from pgdyno.model.wording import listed
 from pgdyno.plan.resolve.fixture import fixture_ident, fixture_shape
+from pgdyno.plan.settings.fleet import loading_fleet
 from pgdyno.target.interface import Target, ending, explained, on_server, own_work_mem
 from pgdyno.target.server_host import server_host_of
 from pgdyno.target.servers_target import ServersTarget
 from pgdyno.trial.progress import Listener, Phases
+from pgdyno.trial.shared_loading import estimate_from_hosts, load_from_hosts
 from pgdyno.workload.describe import describe
 
 
@@ -52,21 +58,36 @@ def build_of(stage: Stage) -> str | None:
     return stage.build.ident if stage.build else None
 
 
-def _how(plan: Plan, connection: Connection, workload: Workload, listener: Listener) -> How:
-    """Memory of a server of ours is shared out; another one gives what it has set, and has room.
+def _load(plan: Plan, connection: Connection, workload: Workload, listener: Listener) -> LoadReport:
+    """Fill the tables, from all hosts that drive: whoever looks on is told what each of them did.
 
-    Whoever looks on is told what the load takes there.
+    Memory of a server of ours is shared out; another one gives what it has set, and has room: what
+    the load takes there is told as well.
 
     Raises:
         TargetError: A file system there has less free space than the load needs.
+        DriveError: The server or a host failed.
+        Interrupted: Ctrl-C.
     """
-    host = server_host_of(connection)
+    host, how, fleet = server_host_of(connection), How(kept=False), plan.protocol.fleet
+    if fleet is not None:
+        fleet, sessions = loading_fleet(fleet, plan.workload.of_part(plan.workload.connections))
+        how = replace(how, connections=sessions)
     if plan.target.kind != "running":
-        return How(server_memory_bytes=host.memory_bytes)
-    needed = estimate(connection, workload)
-    listener(Noted(room_text(needed, host)))
-    require_room(needed, host)
-    return How()
+        how = replace(how, server_memory_bytes=host.memory_bytes)
+    else:
+        needed = (
+            estimate(connection, workload, how)
+            if fleet is None
+            else estimate_from_hosts(connection, workload, how)
+        )
+        listener(Noted(room_text(needed, host)))
+        require_room(needed, host)
+    if fleet is None:
+        return load(connection, workload, how, progress=listener)
+    report, parts = load_from_hosts(fleet, connection, workload, how, listener)
+    listener(Noted(f"Tables were filled from {listed([one.shown for one in parts])}."))
+    return report
 
 
 def make_fixture(
@@ -102,8 +123,7 @@ def make_fixture(
         loaded = None
         if workload is not None:
             with phases.phase("load"):
-                how = _how(plan, connection, workload, listener)
-                loaded = load(connection, workload, how, progress=listener)
+                loaded = _load(plan, connection, workload, listener)
                 if stage.unlogged and described is not None:
                     make_unlogged(connection, described.tables)
         with phases.phase("check"):

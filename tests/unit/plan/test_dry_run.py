@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from pgdyno.model.fleet import Fleet
 from pgdyno.plan import read_plan, render_dry_run
 from pgdyno.plan.resolve.plan import resolve
+from pgdyno.plan.settings.fleet import fleet_text, loading_fleet
 from tests.data.servers import HOST, installed
 
 PLANS = Path(__file__).parents[3] / "plans"
@@ -47,3 +49,33 @@ def test_a_look_is_told_as_what_it_does() -> None:
         "up to 8 rounds: what a look after 3, 4, 5, 6 or 8 has decided is measured no further"
         in (said)
     )
+
+
+def test_hosts_fill_the_tables_as_well_and_that_is_said() -> None:
+    hosts = 'fleet.hosts=["local:a", "local:b"]'
+    assert "load from local:a and local:b, its tables as well" in printed("demo", hosts)
+    many = Fleet(tuple(f"ssh://c{number}" for number in range(20)))
+    assert fleet_text(many, fills=True).endswith(
+        " and ssh://c19, its tables from the first 16 of them"
+    )
+    assert fleet_text(Fleet(("local:a",)), fills=False) == "load from local:a"
+
+
+@pytest.mark.parametrize(
+    ("hosts", "connections", "loading"),
+    [
+        (("local:a", "local:b"), 8, (2, 8)),
+        (("local:a", "netns:b"), 500, (2, 16)),  # one machine
+        (("ssh://a", "ssh://b"), 500, (2, 32)),
+        (("local:a", "ray:b"), 500, (2, 32)),
+        (("ssh://a", "ssh://b", "ssh://c"), 2, (3, 3)),  # a stage has more
+        (tuple(f"local:{number}" for number in range(100)), 200, (16, 16)),
+        (tuple(f"ssh://c{number}" for number in range(100)), 20_000, (16, 256)),
+    ],
+)
+def test_what_fills_tables_is_what_is_driven_and_no_more_than_machines_do_alone(
+    hosts: tuple[str, ...], connections: int, loading: tuple[int, int]
+) -> None:
+    fleet, sessions = loading_fleet(Fleet(hosts), connections)
+    assert (len(fleet.hosts), sessions) == loading
+    assert fleet.hosts == hosts[: len(fleet.hosts)]

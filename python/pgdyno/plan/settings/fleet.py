@@ -1,9 +1,14 @@
-"""Whether the stages of a plan can be driven from its hosts, and what cannot be had with them."""
+"""Whether the stages of a plan can be driven from its hosts, and what cannot be had with them.
+
+And which of them fill its tables, by how many connections.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from pgdyno.model.fleet import Fleet
 from pgdyno.model.host_address import host_address
 from pgdyno.model.plan import Protocol, Stage, Target
 from pgdyno.model.wording import listed, plural
@@ -11,6 +16,38 @@ from pgdyno.plan.schema.complaint import Complaint
 
 POISSON_RATE_MAX = 1_000_000
 """Requests a second: every host draws the gaps of all arrivals, which takes a thread's time."""
+LOADING_HOSTS_MAX = 16
+"""So many hosts of a plan fill its tables: where more drive, the server has been the limit long."""
+_SESSIONS_MAX = 16  # by which one machine loads, as where there is no fleet
+
+
+def loading_fleet(fleet: Fleet, connections: int) -> tuple[Fleet, int]:
+    """The hosts that fill a plan's tables, and their connections together.
+
+    The server takes as many as are driven later, and no machine loads by more than it would alone:
+    hosts of this one are processes that share its CPUs.
+
+    Args:
+        fleet: Of the plan.
+        connections: That it drives.
+    """
+    hosts = fleet.hosts[:LOADING_HOSTS_MAX]
+    here = [name for name in hosts if host_address(name).is_here]
+    machines = len(hosts) - len(here) + bool(here)
+    sessions = max(len(hosts), min(connections, _SESSIONS_MAX * machines))
+    return replace(fleet, hosts=hosts), sessions
+
+
+def fleet_text(fleet: Fleet, *, fills: bool) -> str:
+    """Where a load comes from, and where its tables do, for people.
+
+    Args:
+        fleet: Of the plan.
+        fills: Whether there are tables to be filled.
+    """
+    first = LOADING_HOSTS_MAX
+    whose = "as well" if len(fleet.hosts) <= first else f"from the first {first} of them"
+    return f"load from {listed(fleet.hosts)}{f', its tables {whose}' * fills}"
 
 
 def fleet_complaints(
