@@ -123,7 +123,14 @@ WANTED := /usr/lib/postgresql/15/bin/postgres:postgresql-15 /usr/sbin/pgbouncer:
   /usr/bin/clang:clang /usr/bin/pdftoppm:poppler-utils /usr/bin/perf:linux-perf \
   /usr/sbin/ip:iproute2
 
-packages: ## Debian packages that commands and tests want, as root
+# A server of SSH, for tests: installed, it would begin to serve the machine.
+$(VENV)/sshd: | $(VENV)/installed
+	@rm -rf $@.new && mkdir $@.new
+	@if (cd $@.new && apt-get download -qq openssh-server libwrap0 2>/dev/null \
+	  && for one in *.deb; do dpkg -x "$$one" . || exit 1; done && rm -- *.deb); \
+	then mv $@.new $@; else echo "note: no server of SSH is there for tests, which are skipped"; fi
+
+packages: $(VENV)/sshd ## Debian packages that commands and tests want, as root
 	@missing=; for one in $(WANTED); do \
 	  [ -e "$${one%%:*}" ] || missing="$$missing $${one#*:}"; done; \
 	  [ -z "$$missing" ] || $(call apt,$$missing)

@@ -17,16 +17,20 @@ from typing import Any
 import psutil
 import pytest
 
-from pgdyno.drive import driver
+from pgdyno.drive import driver, loading_hosts
 from pgdyno.drive import fleet as head
 from pgdyno.drive.driver import drive
 from pgdyno.drive.fleet import look
 from pgdyno.drive.null import null_server
 from pgdyno.drive.transport import Transport, transports
+from pgdyno.loader.copy import How, load
 from pgdyno.model.errors import HostLostError
 from pgdyno.model.fleet import Fleet
 from pgdyno.shell import Process, start
 from pgdyno.stats.fleet import fleet_reasons
+from pgdyno.trial.shared_loading import load_from_hosts
+from tests.cluster.conftest import cluster_apart
+from tests.cluster.loading import PGBENCH, contents, keys, new_database
 from tests.cluster.test_fleet import PROTOCOL
 from tests.data.workloads import tpcb
 from tests.waiting import DEADLINE_S, until
@@ -112,10 +116,12 @@ def session(cluster: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatc
     folder, env = cluster
     for name, value in env.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(head, "transports", patient)
-    # The node is this host, which is refused, and so are the null server's sockets.
-    monkeypatch.setattr(head, "require_alike", lambda _: None)
-    monkeypatch.setattr(driver, "require_reachable", lambda *_: None)
+    # The node is this host, which is refused, and so are a server's sockets.
+    for module in (head, loading_hosts):
+        monkeypatch.setattr(module, "transports", patient)
+        monkeypatch.setattr(module, "require_alike", lambda _: None)
+    for other in (driver, loading_hosts):
+        monkeypatch.setattr(other, "require_reachable", lambda *_: None)
     return folder
 
 
@@ -138,10 +144,32 @@ def test_a_node_of_ray_drives_beside_a_process_and_its_cpu_is_measured(session: 
     assert there.around.carriers_cpu_s["ray"] >= 0
     assert here.around is not None
     assert "ray" not in here.around.carriers_cpu_s
+    require_unwritten(SECRET, session)
+
+
+def require_unwritten(secret: str, session: Path) -> None:
+    """A password is in nothing that Ray has written."""
     written = [path for path in session.rglob("*") if path.is_file() and path.stat().st_size]
     assert len(written) > 5
     for path in written:
-        assert SECRET.encode() not in path.read_bytes(), path
+        assert secret.encode() not in path.read_bytes(), path
+
+
+@pytest.mark.wide
+def test_a_node_of_ray_fills_tables_beside_a_process(session: Path) -> None:
+    with cluster_apart("embedded-18", "socket") as server:
+        shop, alone = (new_database(server.connection(), name) for name in ("shop", "alone"))
+        load(alone, tpcb(2), How(connections=2))
+        secret = replace(shop, password=SECRET)  # nobody is asked for one
+
+        report, parts = load_from_hosts(FLEET, secret, tpcb(2), How(connections=2))
+
+        assert contents(shop, PGBENCH) == contents(alone, PGBENCH)
+        assert keys(shop) == keys(alone)
+    assert [one.name for one in parts] == list(FLEET.hosts)
+    assert all(one.report.rows > 0 for one in parts)
+    assert sum(one.report.rows for one in parts) == report.rows
+    require_unwritten(SECRET, session)
 
 
 def below(folder: Path) -> list[psutil.Process]:
