@@ -9,18 +9,17 @@ import psycopg
 
 from pgdyno.model.connection import Connection
 
-_NO_TIMEOUTS = """
+NO_TIMEOUTS = """
 SELECT set_config(name, '0', false) FROM pg_settings
 WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_session_timeout',
                'idle_in_transaction_session_timeout')
 """
+"""Whoever configured the server, or the role, did not think of pgdyno's work when they set them."""
 _PAUSE_S = 0.05  # between two questions
 
 
 def own_session(connection: Connection, *, name: str | None = None) -> psycopg.Connection[Any]:
     """A session in autocommit mode without timeouts; it is closed where it is used as a context.
-
-    Whoever configured the server, or the role, did not think of pgdyno's work when they set them.
 
     Args:
         connection: Where it leads.
@@ -32,7 +31,7 @@ def own_session(connection: Connection, *, name: str | None = None) -> psycopg.C
     named = {} if name is None else {"application_name": name}
     session = psycopg.connect(**{**connection.arguments(), **named}, autocommit=True)
     try:
-        session.execute(_NO_TIMEOUTS)
+        session.execute(NO_TIMEOUTS)
     except BaseException:
         session.close()
         raise

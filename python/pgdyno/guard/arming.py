@@ -306,7 +306,7 @@ def _complete(
             for _ in range(_CHECKPOINTS_MAX):  # the first may begin before the reload is heard
                 if facts.images_since(on_lsn) or not facts.may_checkpoint:
                     break
-                asked.execute("CHECKPOINT")
+                asked.do("CHECKPOINT")
                 facts = look_at_primary(asked, None)
     except psycopg.Error as error:
         raise _refused(directory, error) from error

@@ -14,6 +14,8 @@ from typing import Any
 
 import psycopg
 
+from pgdyno.guard.answers import LONG_S, Limits
+from pgdyno.guard.columns import FLAG, NAME, NUMBER, PLACE, TEXT, TIMELINE, Column
 from pgdyno.guard.relations import names_of
 from pgdyno.guard.source import Source, Wanted, asking, batches
 from pgdyno.guard.timelines import lines_of
@@ -36,6 +38,8 @@ CHUNK_BYTES = 1 << 20
 FILES_MAX = 4_000_000
 NAMES_BYTES_MAX = 512 << 20
 """Files and what their names take, which a primary may tell of: all of them are held in memory."""
+_PATH_BYTES_MAX = 4096
+_OF_NAMES = Limits(FILES_MAX + 1, 2 * _PATH_BYTES_MAX, FILES_MAX * _PATH_BYTES_MAX, LONG_S)
 _BATCH_BYTES = 8 << 20
 _STABLE_READS_MAX = 10
 _SINCE_BACKUP_NAMES = 150_000
@@ -45,9 +49,10 @@ SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_current_wal_flush
        (SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size'),
        current_setting('wal_level'), current_setting('fsync') = 'on'
 """
+_OF_FACTS = (TIMELINE, PLACE, NUMBER, NUMBER, TEXT, FLAG)
 _TREE = """
 WITH RECURSIVE tree (path, bytes, is_folder) AS (
-  SELECT top, 0::bigint, true FROM unnest(%s::text[]) AS top
+  SELECT top, 0::bigint, true FROM unnest($1::text[]) AS top
   UNION ALL
   SELECT tree.path || '/' || name, facts.size, facts.isdir
   FROM tree, pg_ls_dir(CASE WHEN tree.is_folder THEN tree.path END, true, false) AS name,
@@ -55,14 +60,14 @@ WITH RECURSIVE tree (path, bytes, is_folder) AS (
 SELECT path, bytes FROM tree WHERE NOT is_folder
 """
 _SPACES = "SELECT name FROM pg_ls_dir('pg_tblspc', true, false) AS name"
-_START = "SELECT pg_backup_start(%s, true)::text"
+_START = "SELECT pg_backup_start($1, true)::text"
 _STOP = "SELECT lsn::text, labelfile FROM pg_backup_stop(false)"
-_START_BEFORE = "SELECT pg_start_backup(%s, true, false)::text"
+_START_BEFORE = "SELECT pg_start_backup($1, true, false)::text"
 _STOP_BEFORE = "SELECT lsn::text, labelfile FROM pg_stop_backup(false, false)"
-_KEEP = "SELECT pg_create_physical_replication_slot(%s, true, true)"
+_KEEP = "SELECT pg_create_physical_replication_slot($1, true, true)"
 _SLOT = """
 SELECT slot_type, coalesce((restart_lsn - '0/0'::pg_lsn)::bigint, -1)
-FROM pg_replication_slots WHERE slot_name = %s
+FROM pg_replication_slots WHERE slot_name = $1
 """
 
 
@@ -112,8 +117,7 @@ class Leader(Source):
                 "Make a new copy: pg_basebackup.",
             )
         with asking(self.connection):
-            row = self.session.execute(_FACTS.encode()).fetchone()
-        assert row is not None
+            row = self.session.row(_FACTS, _OF_FACTS)
         timeline, flush_lsn, catalogue, segment_bytes, wal_level, is_synced = row
         if segment_bytes != begin.wal_segment_bytes:
             raise TargetError(
@@ -126,15 +130,14 @@ class Leader(Source):
                 f"the primary has wal_level = {wal_level} and fsync {'on' if is_synced else 'off'}",
                 "A standby needs replica, and what is copied has to be on its disk.",
             )
-        number = int(timeline, 16)
-        name = f"pg_wal/{history_name(number)}"
-        history = b"" if number == 1 else self.whole(name)
+        name = f"pg_wal/{history_name(timeline)}"
+        history = b"" if timeline == 1 else self.whole(name)
         if history is None:
             raise TargetError(
                 f"the primary has no {name}", "It cannot tell what it came from: pg_basebackup."
             )
         version = f"PG_{begin.major}_{catalogue}"
-        return LeaderFacts(number, flush_lsn, version, history.decode(errors="replace"))
+        return LeaderFacts(timeline, flush_lsn, version, history.decode(errors="replace"))
 
     def keep_wal(self, slot: str, from_lsn: str) -> None:
         """See to it that WAL from a place on is kept, which a checkpoint would remove.
@@ -150,7 +153,7 @@ class Leader(Source):
             self._require_slot(slot, from_lsn)
             return
         try:
-            self.session.execute(_KEEP.encode(), [f"pgdyno_{secrets.token_hex(6)}"])
+            self.session.do(_KEEP, [f"pgdyno_{secrets.token_hex(6)}"])
         except psycopg.Error as error:
             said = " ".join(str(error).split())
             raise TargetError(
@@ -161,7 +164,7 @@ class Leader(Source):
 
     def _require_slot(self, name: str, from_lsn: str) -> None:
         with asking(self.connection):
-            row = self.session.execute(_SLOT.encode(), [name]).fetchone()
+            row = self.session.row_or_none(_SLOT, (TEXT, NUMBER), [name])
         make = f"SELECT pg_create_physical_replication_slot('{name}', true)"
         if row is None:
             raise TargetError(f"the primary has no slot {name}", f"Make it: {make}.")
@@ -180,13 +183,12 @@ class Leader(Source):
             Where redo of the copy begins.
         """
         query = _START
-        if self.session.info.server_version < _SINCE_BACKUP_NAMES:
+        if self.session.version < _SINCE_BACKUP_NAMES:
             query = _START_BEFORE
         with asking(self.connection):
-            row = self.session.execute(query.encode(), [LABEL]).fetchone()
-        assert row is not None
+            (begin_lsn,) = self.session.row(query, (PLACE,), [LABEL], patience_s=LONG_S)
         try:
-            yield row[0]
+            yield begin_lsn
         except BaseException:
             self.session.close()  # which ends the backup
             raise
@@ -198,12 +200,11 @@ class Leader(Source):
             TargetError: It is gone.
         """
         query = _STOP
-        if self.session.info.server_version < _SINCE_BACKUP_NAMES:
+        if self.session.version < _SINCE_BACKUP_NAMES:
             query = _STOP_BEFORE
         with asking(self.connection):
-            found = self.session.execute(query.encode()).fetchone()
-        assert found is not None
-        return Backup(begin_lsn, found[0], found[1])
+            stop_lsn, label = self.session.row(query, (PLACE, TEXT), patience_s=LONG_S)
+        return Backup(begin_lsn, stop_lsn, label)
 
     def tree(self, tops: Sequence[str]) -> dict[str, int]:
         """Files below some folders of the data directory, with their bytes.
@@ -213,7 +214,7 @@ class Leader(Source):
                 or of one elsewhere: what it tells becomes names on this machine.
         """
         found: dict[str, int] = {}
-        for path, bytes_ in self._told(_TREE, [list(tops)]):
+        for path, bytes_ in self._told(_TREE, (NAME, NUMBER), [list(tops)]):
             if names_of(path)[0] not in tops:
                 raise TargetError(
                     f"the primary tells of {one_line(path)}, asked for was what lies in"
@@ -229,21 +230,19 @@ class Leader(Source):
         Raises:
             TargetError: It is gone, its role may not look, or it tells of more than is taken.
         """
-        return {name for (name,) in self._told(_SPACES)}
+        return {name for (name,) in self._told(_SPACES, (NAME,))}
 
-    def _told(self, query: str, given: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
+    def _told(
+        self, query: str, columns: Sequence[Column], given: Sequence[Sequence[str]] = ()
+    ) -> Iterator[tuple[Any, ...]]:
         """Rows that begin with a name, one by one: a whole answer may be more than memory holds."""
         files = bytes_ = 0
         with asking(self.connection):
-            try:
-                for row in self.session.cursor().stream(query.encode(), given):
-                    files, bytes_ = files + 1, bytes_ + len(row[0])
-                    if files > FILES_MAX or bytes_ > NAMES_BYTES_MAX:
-                        raise _too_many(files, bytes_)
-                    yield row
-            except BaseException:
-                self.session.close()  # else what is left of the answer is waited for
-                raise
+            for row in self.session.rows(query, columns, given, _OF_NAMES):
+                files, bytes_ = files + 1, bytes_ + len(row[0])
+                if files > FILES_MAX or bytes_ > NAMES_BYTES_MAX:
+                    raise _too_many(files, bytes_)
+                yield row
 
     def raw(self, wanted: Sequence[Wanted]) -> Iterator[tuple[Wanted, bytes | None]]:
         """Bytes of files, where a block is a byte; None: there is no such file.

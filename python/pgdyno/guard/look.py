@@ -134,7 +134,7 @@ def look(directory: DataDirectory, wanted: Wanted) -> Seen:
         at = primary_connection(directory, wanted.primary)
         with session(at, answer_s) as asked:
             primary = look_at_primary(asked, None)
-        contents = look_into_databases(at, answer_s)
+            contents = look_into_databases(asked, at, answer_s)
     except psycopg.Error as error:
         silent["primary"] = first_line(error)
     except TargetError as error:

@@ -10,20 +10,24 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import psycopg
 
+from pgdyno.guard.answers import Answers, NotTaken
 from pgdyno.guard.facts import CYCLES, Contents, PrimaryFacts, StandbyFacts
 from pgdyno.guard.observe import (
+    asking_within,
+    connect,
     first_line,
     look_at_primary,
     look_at_standby,
     look_into_databases,
-    session,
 )
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import PgdynoError
+
+_AGAIN_S = 10.0  # after an answer that no PostgreSQL gives
 
 T = TypeVar("T")
 Reach = Callable[[], Connection]
@@ -43,7 +47,7 @@ class Looker(Generic[T]):
 
     def __init__(
         self, reach: Reach, answer_s: float, pause_s: float,
-        look: Callable[[psycopg.Connection[Any]], T],
+        look: Callable[[Answers], T],
     ) -> None:  # fmt: skip
         self._reach, self._answer_s, self._pause_s, self._look = reach, answer_s, pause_s, look
         self._over = threading.Event()
@@ -68,17 +72,21 @@ class Looker(Generic[T]):
         return last
 
     def _work(self) -> None:
-        while not self._over.is_set():
-            try:
-                with session(self._reach(), self._answer_s) as asked:
+        with asking_within(self._answer_s) as asked:
+            while not self._over.is_set():
+                pause_s = self._pause_s
+                try:
+                    connect(asked, self._reach(), self._answer_s)
                     while not self._over.is_set():
                         self._take(self._look(asked), "", time.monotonic())
                         self._over.wait(self._pause_s)
-            except psycopg.Error as error:
-                self._take(None, first_line(error), time.monotonic())
-            except PgdynoError as error:
-                self._take(None, error.fact, time.monotonic())
-            self._over.wait(self._pause_s)
+                except psycopg.Error as error:
+                    self._take(None, first_line(error), time.monotonic())
+                    if isinstance(error, NotTaken):  # which took the process that listened
+                        pause_s = max(pause_s, _AGAIN_S)
+                except PgdynoError as error:
+                    self._take(None, error.fact, time.monotonic())
+                self._over.wait(pause_s)
 
     def _take(self, facts: T | None, error: str, at_s: float) -> None:
         self._last = Look(facts, error, at_s)
@@ -104,7 +112,7 @@ def primary_looker(reach: Reach, answer_s: float, pause_s: float) -> Looker[Prim
     """Looks at the primary."""
     redos = Redos()
 
-    def look(asked: psycopg.Connection[Any]) -> PrimaryFacts:
+    def look(asked: Answers) -> PrimaryFacts:
         found = look_at_primary(asked, redos.oldest())
         redos.take(found.redo_lsn)
         return found
@@ -119,7 +127,11 @@ def standby_looker(reach: Reach, answer_s: float, pause_s: float) -> Looker[Stan
 
 def contents_looker(reach: Reach, answer_s: float, pause_s: float) -> Looker[Contents]:
     """Looks into the primary's databases."""
-    return Looker(reach, answer_s, pause_s, lambda _: look_into_databases(reach(), answer_s))
+
+    def look(asked: Answers) -> Contents:
+        return look_into_databases(asked, reach(), answer_s)
+
+    return Looker(reach, answer_s, pause_s, look)
 
 
 class Lag:

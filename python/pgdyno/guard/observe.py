@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import psycopg
-from psycopg.abc import Buffer
-from psycopg.adapt import Loader
 
+from pgdyno.guard.answers import Answers
+from pgdyno.guard.columns import FLAG, NUMBER, TEXT, maybe
 from pgdyno.guard.facts import Contents, PrimaryFacts, Slot, StandbyFacts
 from pgdyno.guard.rights import CHECKPOINT_ROLE_MAJOR, STANDBY_FUNCTIONS
 from pgdyno.model.connection import Connection
 from pgdyno.model.guard import Life
-from pgdyno.session import own_session
 
 NAME = "pgdyno guard"
 """What others see of its sessions in pg_stat_activity."""
 
+_GRACE_S = 10.0  # for a statement that the server ends by itself in time
 _SETTINGS = """
 SELECT name, setting FROM pg_settings
 WHERE name IN ('wal_level', 'fsync', 'full_page_writes', 'data_checksums', 'wal_log_hints',
@@ -34,8 +31,14 @@ SELECT (SELECT system_identifier::text FROM pg_control_system()), pg_is_in_recov
          SELECT FROM pg_roles WHERE rolname = 'pg_checkpoint' AND pg_has_role(oid, 'USAGE'))
 FROM pg_control_checkpoint()
 """
-# Of slots all columns, since older versions lack some.
-_SLOTS = "SELECT * FROM pg_replication_slots WHERE slot_type = 'physical' ORDER BY slot_name"
+_OF_PRIMARY = (TEXT, FLAG, NUMBER, NUMBER, FLAG, NUMBER, TEXT, FLAG)
+# PostgreSQL 12 has no wal_status; where there is one, a slot that keeps no WAL any more has NULL.
+_SLOTS = """
+SELECT slot_name, active, restart_lsn IS NOT NULL,
+       coalesce(to_jsonb(one) ->> 'wal_status',
+                CASE WHEN to_jsonb(one) ? 'wal_status' THEN 'lost' ELSE 'reserved' END)
+FROM pg_replication_slots AS one WHERE slot_type = 'physical' ORDER BY slot_name
+"""
 _TABLESPACES = "SELECT oid::bigint, spcname FROM pg_tablespace WHERE oid >= 16384"
 _MANAGERS = "SELECT rm_name FROM pg_get_wal_resource_managers() WHERE NOT rm_builtin ORDER BY 1"
 _MANAGERS_MAJOR = 15
@@ -68,6 +71,9 @@ SELECT (SELECT system_identifier::text FROM pg_control_system()), pg_is_in_recov
          SELECT FROM pg_roles WHERE rolname = 'pg_checkpoint' AND pg_has_role(oid, 'USAGE'))
 FROM pg_control_checkpoint()
 """
+_OF_STANDBY = (
+    TEXT, FLAG, NUMBER, NUMBER, maybe(NUMBER), maybe(TEXT), maybe(TEXT), FLAG, NUMBER, FLAG, FLAG,
+)  # fmt: skip
 TARGET = """
 SELECT name, setting FROM pg_settings WHERE setting <> '' AND name IN
   ('recovery_target', 'recovery_target_lsn', 'recovery_target_name', 'recovery_target_time',
@@ -75,7 +81,8 @@ SELECT name, setting FROM pg_settings WHERE setting <> '' AND name IN
 ORDER BY name LIMIT 1
 """
 """Where recovery of a standby is to end."""
-_RIGHTS = "SELECT f FROM unnest(%s::text[]) AS f WHERE NOT has_function_privilege(f, 'EXECUTE')"
+OF_TARGET = (TEXT, TEXT)
+_RIGHTS = "SELECT f FROM unnest($1::text[]) AS f WHERE NOT has_function_privilege(f, 'EXECUTE')"
 _LINKS = """
 SELECT name::bigint FROM pg_ls_dir('pg_tblspc', true, false) AS name WHERE name ~ '^[0-9]+$'
 """
@@ -90,8 +97,28 @@ SELECT trim(convert_from(
 """
 
 
-def session(connection: Connection, answer_s: float) -> psycopg.Connection[Any]:
+def session(connection: Connection, answer_s: float) -> Answers:
     """A session of the guard's, whose statements end in time and whose dead peer is noticed.
+
+    Raises:
+        psycopg.Error: The server does not let it in.
+    """
+    opened = asking_within(answer_s)
+    try:
+        connect(opened, connection, answer_s)
+    except BaseException:
+        opened.close()
+        raise
+    return opened
+
+
+def asking_within(answer_s: float) -> Answers:
+    """What `connect` gives a session, again and again."""
+    return Answers(name=NAME, patience_s=answer_s + _GRACE_S)
+
+
+def connect(asked: Answers, connection: Connection, answer_s: float) -> None:
+    """A session in place of the one before, as `session` makes it.
 
     Raises:
         psycopg.Error: The server does not let it in.
@@ -102,25 +129,11 @@ def session(connection: Connection, answer_s: float) -> psycopg.Connection[Any]:
         "connect_timeout": seconds, "keepalives_idle": seconds, "keepalives_interval": "1",
         "keepalives_count": "3", "tcp_user_timeout": str(round(answer_s * 1000)),
     }  # fmt: skip
-    opened = own_session(connection.with_parameters(patience | given), name=NAME)
-    for kind in ("text", "name", "varchar"):
-        opened.adapters.register_loader(kind, _AsItIs)
-    opened.execute("SELECT set_config('statement_timeout', %s, false)", (f"{answer_s}s",))
-    return opened
+    asked.reach(connection.with_parameters(patience | given))
+    asked.row("SELECT set_config('statement_timeout', $1, false)", (TEXT,), (f"{answer_s}s",))
 
 
-class _AsItIs(Loader):
-    """Texts of a server, of which names that a database without an encoding has may be any bytes.
-
-    Those that are no UTF-8 are shown by their numbers: a relation that a stranger called so must
-    not end the guard.
-    """
-
-    def load(self, data: Buffer) -> str:
-        return bytes(data).decode("utf-8", "backslashreplace")
-
-
-def look_at_primary(asked: psycopg.Connection[Any], redo_oldest_lsn: int | None) -> PrimaryFacts:
+def look_at_primary(asked: Answers, redo_oldest_lsn: int | None) -> PrimaryFacts:
     """The primary at this moment.
 
     Args:
@@ -130,12 +143,11 @@ def look_at_primary(asked: psycopg.Connection[Any], redo_oldest_lsn: int | None)
     Raises:
         psycopg.Error: It does not answer.
     """
-    row = asked.execute(_PRIMARY).fetchone()
-    assert row is not None
-    version = asked.info.server_version
+    row = asked.row(_PRIMARY, _OF_PRIMARY)
+    version = asked.version
     managers: tuple[str, ...] = ()
     if version >= _MANAGERS_MAJOR * 10_000:
-        managers = tuple(name for (name,) in asked.execute(_MANAGERS))
+        managers = tuple(name for (name,) in asked.rows(_MANAGERS, (TEXT,)))
     return PrimaryFacts(
         version_num=version,
         system_identifier=row[0],
@@ -145,27 +157,22 @@ def look_at_primary(asked: psycopg.Connection[Any], redo_oldest_lsn: int | None)
         redo_oldest_lsn=redo_oldest_lsn,
         redo_full_pages=row[4],
         flush_lsn=row[5],
-        settings=dict(asked.execute(_SETTINGS).fetchall()),
+        settings=dict(asked.rows(_SETTINGS, (TEXT, TEXT))),
         full_pages_source=row[6],
-        slots=tuple(_slots(asked)),
-        tablespaces=dict(asked.execute(_TABLESPACES).fetchall()),
+        slots=tuple(Slot(*row) for row in asked.rows(_SLOTS, (TEXT, FLAG, FLAG, TEXT))),
+        tablespaces=dict(asked.rows(_TABLESPACES, (NUMBER, TEXT))),
         foreign_managers=managers,
         may_checkpoint=row[7],
     )
 
 
-def _slots(asked: psycopg.Connection[Any]) -> Iterator[Slot]:
-    cursor = asked.execute(_SLOTS)
-    names = [one.name for one in cursor.description or ()]
-    for row in cursor:
-        found = dict(zip(names, row, strict=True))
-        status = found.get("wal_status", "reserved") or "lost"
-        reserved = found["restart_lsn"] is not None
-        yield Slot(found["slot_name"], found["active"], reserved, status)
+def look_into_databases(asked: Answers, connection: Connection, answer_s: float) -> Contents:
+    """What the primary's databases hold; the session enters one after the other, and comes back.
 
-
-def look_into_databases(connection: Connection, answer_s: float) -> Contents:
-    """What the primary's databases hold.
+    Args:
+        asked: The session.
+        connection: Where it came from.
+        answer_s: As for `connect`.
 
     Raises:
         psycopg.Error: The primary does not answer.
@@ -173,41 +180,39 @@ def look_into_databases(connection: Connection, answer_s: float) -> Contents:
     methods: set[str] = set()
     unlogged: list[str] = []
     unseen: list[str] = []
-    with session(connection, answer_s) as asked:
-        databases = asked.execute(_DATABASES).fetchall()
-    for name, may_connect in databases:
+    for name, may_connect in list(asked.rows(_DATABASES, (TEXT, FLAG))):
         if not may_connect:
             if name != _EMPTY:
                 unseen.append(f"{name} (it allows no connections)")
             continue
         try:
-            with session(connection.to(name), answer_s) as asked:
-                methods |= {
-                    f"{name}.{method}"
-                    for method, extension in asked.execute(_METHODS)
-                    if (method, extension) not in _KNOWN_METHODS
-                }
-                unlogged += [f"{name}.{relation}" for (relation,) in asked.execute(_UNLOGGED)]
+            connect(asked, connection.to(name), answer_s)
+            methods |= {
+                f"{name}.{method}"
+                for method, extension in asked.rows(_METHODS, (TEXT, TEXT))
+                if (method, extension) not in _KNOWN_METHODS
+            }
+            unlogged += [f"{name}.{relation}" for (relation,) in asked.rows(_UNLOGGED, (TEXT,))]
         except psycopg.Error as error:
             unseen.append(f"{name} ({first_line(error)})")
+    connect(asked, connection, answer_s)  # nobody who drops a database is to find us there
     return Contents(tuple(sorted(methods)), tuple(unlogged), tuple(unseen))
 
 
-def look_at_standby(asked: psycopg.Connection[Any]) -> StandbyFacts:
+def look_at_standby(asked: Answers) -> StandbyFacts:
     """The standby at this moment.
 
     Raises:
         psycopg.Error: It does not answer.
     """
-    row = asked.execute(_STANDBY).fetchone()
-    assert row is not None
-    version = asked.info.server_version
-    missing = [name for (name,) in asked.execute(_RIGHTS, (list(STANDBY_FUNCTIONS),))]
+    row = asked.row(_STANDBY, _OF_STANDBY)
+    version = asked.version
+    missing = [name for (name,) in asked.rows(_RIGHTS, (TEXT,), [list(STANDBY_FUNCTIONS)])]
     may_list = not any(one.startswith("pg_ls_dir") for one in missing)
     if not row[10]:
         older = version < CHECKPOINT_ROLE_MAJOR * 10_000
         missing.append("CHECKPOINT (as superuser)" if older else "CHECKPOINT (as pg_checkpoint)")
-    target = asked.execute(TARGET).fetchone()
+    target = asked.row_or_none(TARGET, OF_TARGET)
     return StandbyFacts(
         version_num=version,
         system_identifier=row[0],
@@ -220,25 +225,27 @@ def look_at_standby(asked: psycopg.Connection[Any]) -> StandbyFacts:
         is_paused=row[7],
         delay_ms=row[8],
         recovery_target=(target[0], target[1]) if target else None,
-        settings=dict(asked.execute(_SETTINGS).fetchall()),
-        tablespaces=frozenset(oid for (oid,) in asked.execute(_LINKS)) if may_list else None,
+        settings=dict(asked.rows(_SETTINGS, (TEXT, TEXT))),
+        tablespaces=_links(asked) if may_list else None,
         missing_rights=tuple(missing),
         life=life_of(asked),
         is_by_loopback=row[9],
     )
 
 
-def life_of(asked: psycopg.Connection[Any]) -> Life:
+def _links(asked: Answers) -> frozenset[int]:
+    return frozenset(oid for (oid,) in asked.rows(_LINKS, (NUMBER,)))
+
+
+def life_of(asked: Answers) -> Life:
     """Of the server and its machine.
 
     Raises:
         psycopg.Error: It does not answer.
     """
-    row = asked.execute(_LIFE).fetchone()
-    assert row is not None
-    started, may_read = row
-    boot = asked.execute(_BOOT).fetchone() if may_read else None
-    return Life(boot[0] if boot and boot[0] else "", started)
+    started, may_read = asked.row(_LIFE, (TEXT, FLAG))
+    boot = asked.row(_BOOT, (maybe(TEXT),)) if may_read else (None,)
+    return Life(boot[0] or "", started)
 
 
 def first_line(error: psycopg.Error) -> str:

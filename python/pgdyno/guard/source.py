@@ -11,19 +11,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Self
 
 import psycopg
 
 from pgdyno.folders import Folder
-from pgdyno.guard.observe import NAME, TARGET
+from pgdyno.guard.answers import LONG_S, Answers, Limits, NotTaken
+from pgdyno.guard.columns import BYTES, FLAG, NUMBER, PLACE, TEXT, maybe
+from pgdyno.guard.observe import NAME, OF_TARGET, TARGET
 from pgdyno.guard.timelines import left_at, lines_of
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of
 from pgdyno.model.repair import RedoBegin, RedoNeeds
 from pgdyno.pages.segment_names import history_name
-from pgdyno.session import own_session
 from pgdyno.target.leftover_server import PID_FILE, PID_FILE_BYTES_MAX
 
 _POLL_S = 0.1
@@ -44,14 +45,21 @@ SELECT current_setting('server_version_num')::int, pg_is_in_recovery(),
        current_setting('data_checksums') = 'on', current_setting('block_size')::int
 FROM pg_control_checkpoint(), pg_control_recovery()
 """
+_OF_FACTS = (
+    NUMBER, FLAG, TEXT, PLACE, NUMBER, NUMBER, PLACE, maybe(PLACE), maybe(PLACE), FLAG, NUMBER,
+)  # fmt: skip
 _IDENTITY = """
 SELECT (SELECT system_identifier::text FROM pg_control_system()), pg_is_in_recovery(),
        (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint
 """
+_OF_IDENTITY = (TEXT, FLAG, NUMBER)
 _PAGES = """
 SELECT pg_read_binary_file(path, at, bytes, true)
-FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS wanted (path, at, bytes)
+FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS wanted (path, at, bytes)
 """
+_SPARE_BYTES = 1 << 16  # in an answer, beside what was asked for
+_PATIENCE_S = 60.0
+_BYTES_PER_S_MIN = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +123,13 @@ class Source:
         """
         self.connection = connection
         with asking(connection):
-            self.session = own_session(connection, name=NAME)
+            self.session = Answers(name=NAME, patience_s=_PATIENCE_S)
         try:
             with asking(connection):
-                row = self.session.execute(_IDENTITY).fetchone()
-            assert row is not None
-            self.identity = Identity(*row)
-            info = self.session.info
-            self._pinned = pinned(connection, info.host, info.hostaddr, info.port)
+                self.session.reach(connection)
+                self.identity = Identity(*self.session.row(_IDENTITY, _OF_IDENTITY))
+            there = self.session
+            self._pinned = pinned(connection, there.host, there.address, there.port)
         except BaseException:
             self.session.close()
             raise
@@ -156,9 +163,7 @@ class Source:
             TargetError: It is gone, or its role may not ask.
         """
         with asking(self.connection):
-            row = self.session.execute(_FACTS).fetchone()
-        assert row is not None
-        return StandbyFacts(*row)
+            return StandbyFacts(*self.session.row(_FACTS, _OF_FACTS))
 
     @property
     def shown(self) -> str:
@@ -194,9 +199,11 @@ class Source:
         self._require_standby(facts)
         if facts.timeline > begin.timeline:
             raise _of_another(f"is on timeline {facts.timeline}", begin)
-        if target := self._one(TARGET):
+        with asking(self.connection):
+            target = self.session.row_or_none(TARGET, OF_TARGET)
+        if target is not None:
             raise TargetError(
-                f"the standby has {target} set: at its recovery target it would be promoted",
+                f"the standby has {target[0]} set: at its recovery target it would be promoted",
                 "Take it out of its configuration, and restart it.",
             )
         return facts
@@ -244,7 +251,7 @@ class Source:
         wanted, end = lsn_of(begin.checkpoint_lsn), lsn_of(needs.end_lsn)
         seen, since = -1, time.monotonic()
         with asking(self.connection):
-            self.session.execute("SELECT pg_wal_replay_resume()")
+            self.session.do("SELECT pg_wal_replay_resume()")
         while True:
             facts = self.facts()
             at = 0 if facts.replay_lsn is None else lsn_of(facts.replay_lsn)
@@ -289,12 +296,12 @@ class Source:
         """
         try:
             with asking(self.connection):
-                self.session.execute("SELECT pg_wal_replay_pause()")
+                self.session.do("SELECT pg_wal_replay_pause()")
             self._stand_still(patience_s)
             facts = self.facts()
             if lsn_of(facts.redo_lsn) < lsn_of(begin.redo_lsn):
                 with asking(self.connection):
-                    self.session.execute("CHECKPOINT")
+                    self.session.do("CHECKPOINT", patience_s=LONG_S)
                 facts = self.facts()
             if lsn_of(facts.redo_lsn) < lsn_of(begin.redo_lsn):
                 raise TargetError(
@@ -310,7 +317,7 @@ class Source:
                 # One that was promoted meanwhile has nothing to go on with.
                 was_promoted = psycopg.errors.ObjectNotInPrerequisiteState
                 with asking(self.connection), suppress(was_promoted):
-                    self.session.execute("SELECT pg_wal_replay_resume()")
+                    self.session.do("SELECT pg_wal_replay_resume()")
 
     def _require_line(self, begin: RedoBegin, lines: Sequence[tuple[int, str]]) -> None:
         """Refuse a standby whose files hold what the crashed cluster did not write.
@@ -324,7 +331,7 @@ class Source:
             if lsn_of(facts.files_lsn) >= lsn_of(facts.replay_lsn or facts.files_lsn):
                 break
             with asking(self.connection):
-                self.session.execute("CHECKPOINT")
+                self.session.do("CHECKPOINT", patience_s=LONG_S)
         else:
             raise TargetError(
                 f"the standby has replayed WAL up to {facts.replay_lsn}, and wrote down"
@@ -352,8 +359,8 @@ class Source:
     def _stand_still(self, patience_s: float) -> None:
         """Wait until replay does."""
         deadline = time.monotonic() + patience_s
-        if self.session.info.server_version >= _SINCE_PAUSE_STATE:
-            while self._one("SELECT pg_get_wal_replay_pause_state()") != "paused":
+        if self.session.version >= _SINCE_PAUSE_STATE:
+            while self._said("SELECT pg_get_wal_replay_pause_state()") != "paused":
                 if time.monotonic() > deadline:
                     raise TargetError(
                         f"the standby goes on replaying {patience_s:.0f} s after it was told to"
@@ -364,14 +371,14 @@ class Source:
                 time.sleep(_POLL_S)
             return
         seen = None
-        while (at := self._one("SELECT pg_last_wal_replay_lsn()::text")) != seen:
+        while (at := self._said("SELECT pg_last_wal_replay_lsn()::text")) != seen:
             seen = at
             time.sleep(_STILL_S)
 
-    def _one(self, query: str) -> Any:  # noqa: ANN401  a column of any type
+    def _said(self, query: str) -> str | None:
         with asking(self.connection):
-            row = self.session.execute(query.encode()).fetchone()
-        return None if row is None else row[0]
+            (said,) = self.session.row(query, (maybe(TEXT),))
+        return None if said is None else str(said)
 
     def pages(self, wanted: Sequence[Wanted], block_bytes: int) -> Iterator[bytes]:
         """The same, where a file that is not there has no bytes.
@@ -393,16 +400,24 @@ class Source:
             [one.file_at for one in wanted],
             [one.blocks * block_bytes for one in wanted],
         )
-        with asking(self.connection), self.session.cursor(binary=True) as cursor:
-            rows = cursor.stream(_PAGES.encode(), columns)
-            for one, bytes_, row in zip(columns[0], columns[2], rows, strict=True):
-                if row[0] is not None and len(row[0]) > bytes_:
+        sizes, given = columns[2], 0
+        all_bytes = sum(sizes) + _SPARE_BYTES * (len(wanted) + 1)
+        limits = Limits(
+            len(wanted), max(sizes, default=0) + _SPARE_BYTES, all_bytes,
+            _PATIENCE_S + all_bytes / _BYTES_PER_S_MIN,
+        )  # fmt: skip
+        with asking(self.connection):
+            for (row,) in self.session.rows(_PAGES, (maybe(BYTES),), columns, limits):
+                if row is not None and len(row) > sizes[given]:
                     raise TargetError(
-                        f"the server at {self.shown} gave {len(row[0])} bytes of {one}, asked for"
-                        f" were {bytes_}",
+                        f"the server at {self.shown} gave {len(row)} bytes of"
+                        f" {columns[0][given]}, asked for were {sizes[given]}",
                         "PostgreSQL gives no more than it is asked for: take nothing from it.",
                     )
-                yield None if row[0] is None else bytes(row[0])
+                given += 1
+                yield row
+            if given < len(wanted):
+                raise NotTaken(f"the answer has {given} rows, and should have {len(wanted)}")
 
 
 def pinned(connection: Connection, host: str, address: str, port: int) -> Connection:
@@ -463,6 +478,11 @@ def asking(connection: Connection) -> Iterator[None]:
             f"role {connection.user} may not do at {connection.shown()} what a repair takes:"
             f" {str(error).strip()}",
             "docs/concepts/guard.md tells which rights it needs.",
+        ) from error
+    except NotTaken as error:
+        raise TargetError(
+            f"what the server at {connection.shown()} answers is not taken: {error}",
+            "PostgreSQL does not answer so: is it the server that you meant? Take nothing from it.",
         ) from error
     except psycopg.Error as error:
         said = " ".join(str(error).split())

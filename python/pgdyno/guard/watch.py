@@ -21,6 +21,7 @@ import psycopg
 from pgdyno.folders import Folder
 from pgdyno.guard import notify
 from pgdyno.guard.boot import since_boot_s
+from pgdyno.guard.columns import TEXT
 from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.guard.deadman import ALIVE, MODULE
 from pgdyno.guard.facts import Contents, LocalFacts, Pair, PrimaryFacts, Seen, StandbyFacts
@@ -196,7 +197,7 @@ class Watch:
                 primary_connection(self.directory, self.primary), self.armed.limits.silence_s
             ) as asked,
         ):
-            while asked.execute("SHOW full_page_writes").fetchone() != ("on",):
+            while asked.row("SHOW full_page_writes", (TEXT,)) != ("on",):
                 if time.monotonic() > deadline:
                     self.on_event("the server still has full_page_writes off: see its log")
                     break
@@ -336,7 +337,7 @@ class Watch:
                 suppress(psycopg.Error, PgdynoError),
                 session(primary_connection(self.directory, self.primary), _CHECKPOINT_S) as asked,
             ):
-                asked.execute("CHECKPOINT")
+                asked.do("CHECKPOINT")
 
         threading.Thread(target=make, daemon=True).start()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -115,10 +115,16 @@ def test_what_a_primary_tells_leads_to_no_file_outside_of_the_data(
 
 
 def told_by(rows: Iterable[tuple[str, int]]) -> Any:
-    """A primary whose folders hold these, and whether its session was closed."""
+    """A primary whose folders hold these, and whether its answer was left before its end."""
     closed: list[bool] = []
-    cursor = SimpleNamespace(stream=lambda *_: (row for row in rows))
-    session = SimpleNamespace(cursor=lambda: cursor, close=lambda: closed.append(True))
+
+    def give(*_: object) -> Iterator[tuple[str, int]]:
+        try:
+            yield from rows
+        except GeneratorExit:
+            closed.append(True)
+
+    session = SimpleNamespace(rows=give)
     leader: Any = Leader.__new__(Leader)
     leader.connection, leader.session = None, session
     return leader, closed

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -48,8 +47,7 @@ def test_no_more_is_taken_than_was_asked_for() -> None:
     source.connection = SEVERAL
 
     def read(*given: bytes | None) -> list[bytes | None]:
-        rows = SimpleNamespace(stream=lambda *_: ((one,) for one in given))
-        source.session = SimpleNamespace(cursor=lambda **_: nullcontext(rows))
+        source.session = SimpleNamespace(rows=lambda *_: ((one,) for one in given))
         return list(source.read([Wanted("base/5/1", at, 8 * at, 1) for at in range(2)], 8))
 
     assert read(b"12345678", None) == [b"12345678", None]
@@ -79,15 +77,14 @@ class Told(Source):
         self.statements: list[str] = []
         self.said = list(said)
         self.history = history
-        info = SimpleNamespace(server_version=180000)
-        self.session: Any = SimpleNamespace(info=info, closed=False, execute=self._execute)
+        self.session: Any = SimpleNamespace(
+            version=180000, closed=False, do=self._do, row=lambda *_: ("paused",)
+        )
 
-    def _execute(self, query: str | bytes) -> Any:
-        text = query.decode() if isinstance(query, bytes) else query
-        self.statements.append(text)
-        if text == "CHECKPOINT" and len(self.said) > 1:
+    def _do(self, query: str, **_: float) -> None:
+        self.statements.append(query)
+        if query == "CHECKPOINT" and len(self.said) > 1:
             del self.said[0]
-        return SimpleNamespace(fetchone=lambda: ("paused",))
 
     def facts(self) -> StandbyFacts:
         return self.said[0]
