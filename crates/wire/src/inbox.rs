@@ -16,14 +16,18 @@ use crate::error::Error;
 /// Answers to most exchanges arrive whole in one read.
 const START_BYTES: usize = 16 * 1024;
 const HEADER_BYTES: usize = 5;
-/// PostgreSQL's own limit of a message.
-const MESSAGE_BYTES_MAX: usize = 1 << 30;
+/// Of a message of a session: longer rows, which PostgreSQL has up to 1 GiB, are no load's.
+const MESSAGE_BYTES_MAX: usize = 64 << 20;
+/// Of a message before the server has let us in.
+const GREETING_BYTES_MAX: usize = 64 << 10;
 
 #[derive(Debug)]
 pub(crate) struct Inbox {
     /// Always initialised to its end, so that reading needs no clearing.
     bytes: Vec<u8>,
     filled: Range<usize>,
+    /// The longest body that is taken.
+    body_bytes_max: usize,
 }
 
 /// A message, its body still in the buffer.
@@ -35,7 +39,13 @@ pub(crate) struct Message<'a> {
 
 impl Inbox {
     pub(crate) fn new() -> Self {
-        Self { bytes: vec![0; START_BYTES], filled: 0..0 }
+        let bytes = vec![0; START_BYTES];
+        Self { bytes, filled: 0..0, body_bytes_max: GREETING_BYTES_MAX }
+    }
+
+    /// The server has let us in: longer messages are taken from now on.
+    pub(crate) fn let_in(&mut self) {
+        self.body_bytes_max = MESSAGE_BYTES_MAX;
     }
 
     /// The next message if it is here whole.
@@ -46,11 +56,18 @@ impl Inbox {
         };
         let [tag, l0, l1, l2, l3] = *header;
         let length = i32::from_be_bytes([l0, l1, l2, l3]);
+        let most = self.body_bytes_max;
         let body = usize::try_from(length)
             .ok()
             .and_then(|length| length.checked_sub(4))
-            .filter(|&body| body <= MESSAGE_BYTES_MAX)
-            .ok_or_else(|| Error::protocol(format!("message {tag:#04x} has length {length}")))?;
+            .filter(|&body| body <= most)
+            .ok_or_else(|| {
+                let name = char::from(tag);
+                Error::protocol(format!(
+                    "message {name:?} has length {length}, taken are 4 to {}",
+                    most + 4
+                ))
+            })?;
         if rest.len() < body {
             return Ok(None);
         }

@@ -15,7 +15,7 @@ use crate::{
     error::Error,
     exchange::Exchange,
     inbox::{Inbox, Message, server_error, unexpected},
-    startup::{CancelKey, Greeting, Place, greet, parameter},
+    startup::{CancelKey, Greeting, Place, greet},
     statement::{Results, Statement, StatementId},
     stream::Stream,
     target::{Prepare, Target},
@@ -24,6 +24,10 @@ use crate::{
 };
 
 const SYNC: [u8; 5] = [b'S', 0, 0, 0, 4];
+/// Of all that a server answers to one round trip, which is kept until the next.
+const ANSWER_BYTES_MAX: usize = 256 << 20;
+/// What a message costs beside its body: a row is kept with its end, or as a list of texts.
+const MESSAGE_COST_BYTES: usize = 32;
 
 /// Whether a transaction is open, as of the last answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +96,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     ) -> Result<Self, Error> {
         let mut inbox = Inbox::new();
         let greeting = greet(&mut stream, &mut inbox, target, place, transport).await?;
+        inbox.let_in();
         Ok(Self {
             stream,
             inbox,
@@ -301,6 +306,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         &mut self,
         mut take: impl FnMut(Message<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
+        let mut answered = 0;
         loop {
             while let Some(message) = self.inbox.next()? {
                 match message.tag {
@@ -311,13 +317,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                         return Ok(());
                     }
                     b'N' | b'A' => {} // notices and notifications may come at any time
-                    b'S' => {
-                        if let Some((name, value)) = parameter(message.body) {
-                            self.greeting.parameters.retain(|(known, _)| *known != name);
-                            self.greeting.parameters.push((name, value));
+                    b'S' => self.greeting.take_parameter(message.body)?,
+                    _ => {
+                        answered += message.body.len() + MESSAGE_COST_BYTES;
+                        if answered > ANSWER_BYTES_MAX {
+                            return Err(Error::protocol(format!(
+                                "answer has more than {ANSWER_BYTES_MAX} bytes"
+                            )));
                         }
+                        take(message)?;
                     }
-                    _ => take(message)?,
                 }
             }
             self.inbox.fill(&mut self.stream).await?;

@@ -30,6 +30,24 @@ pub(crate) struct Greeting {
     pub(crate) key: Option<CancelKey>,
 }
 
+/// Far more than any server reports.
+const PARAMETERS_MAX: usize = 1000;
+
+impl Greeting {
+    /// Takes a `ParameterStatus`, in place of what was said of the same parameter before.
+    pub(crate) fn take_parameter(&mut self, body: &[u8]) -> Result<(), Error> {
+        let Some((name, value)) = parameter(body) else { return Ok(()) };
+        self.parameters.retain(|(known, _)| *known != name);
+        if self.parameters.len() == PARAMETERS_MAX {
+            return Err(Error::protocol(format!(
+                "server reports more than {PARAMETERS_MAX} parameters"
+            )));
+        }
+        self.parameters.push((name, value));
+        Ok(())
+    }
+}
+
 /// Lets another connection cancel what this one is doing.
 #[derive(Clone, Copy, Debug)]
 pub struct CancelKey {
@@ -88,7 +106,7 @@ where
         while let Some(message) = inbox.next()? {
             match message.tag {
                 b'R' => login.answer(message.body, &mut out)?,
-                b'S' => greeting.parameters.extend(parameter(message.body)),
+                b'S' => greeting.take_parameter(message.body)?,
                 b'K' => greeting.key = key(message.body, place),
                 b'E' => return Err(server_error(message.body)),
                 b'N' => {}
@@ -113,7 +131,7 @@ async fn send<S: AsyncWrite + Unpin>(stream: &mut S, out: &mut BytesMut) -> Resu
 }
 
 /// `ParameterStatus`: name and value, each ended by a zero.
-pub(crate) fn parameter(body: &[u8]) -> Option<(String, String)> {
+fn parameter(body: &[u8]) -> Option<(String, String)> {
     let mut parts = body.split(|&byte| byte == 0);
     let name = parts.next()?;
     let value = parts.next()?;

@@ -220,7 +220,8 @@ async fn wrong_messages_are_protocol_errors() {
         (vec![b'?', 0, 0, 0, 4], "'?'"),
         (vec![b'D', 0, 0, 0, 3], "length 3"),
         (vec![b'D', 0xff, 0xff, 0xff, 0xff], "length -1"),
-        (vec![b'D', 0x7f, 0xff, 0xff, 0xff], "length 2147483647"),
+        (vec![b'D', 0x7f, 0xff, 0xff, 0xff], "length 2147483647, taken are 4 to 67108868"),
+        (vec![b'E', 4, 0, 0, 5], "message 'E' has length 67108869"),
         (vec![b'D', 0, 0, 0, 4], "cut short"),
         (vec![b'C', 0, 0, 0, 4, b'C', 0, 0, 0, 4], "2 answers to 1 executions"),
         (vec![b'1', 0, 0, 0, 4], "'1'"),
@@ -232,6 +233,54 @@ async fn wrong_messages_are_protocol_errors() {
         let error = session.exchange().await.unwrap_err();
         assert!(error.to_string().contains(fact), "{error}");
         assert!(!session.is_usable(), "{fact}");
+    }
+}
+
+fn parameter_status(n: usize) -> Vec<u8> {
+    let body = format!("p{n}\0on\0");
+    let length = u32::try_from(body.len() + 4).unwrap().to_be_bytes();
+    [b"S".as_slice(), &length, body.as_bytes()].concat()
+}
+
+#[tokio::test]
+async fn answers_without_end_are_refused() {
+    let row = data_row(&[Some(vec![b'x'; 1 << 20])]);
+    let rows = Scripted::new(move |_: &Call| vec![Step::Raw(row.clone()); 257]);
+    let parameters =
+        Scripted::new(|_: &Call| vec![Step::Raw((0..1001).flat_map(parameter_status).collect())]);
+    let endless = [
+        (rows, "answer has more than 268435456 bytes"),
+        (parameters, "server reports more than 1000 parameters"),
+    ];
+    for (scripted, fact) in endless {
+        let mut session = session(&scripted).await;
+        session.queue(GET, &[Param::I32(1)]);
+        let error = session.exchange().await.unwrap_err();
+        assert!(error.to_string().contains(fact), "{error}");
+        assert!(!session.is_usable(), "{fact}");
+    }
+}
+
+#[tokio::test]
+async fn a_greeting_is_short() {
+    struct Long(Vec<u8>);
+    impl Script for Long {
+        fn greet(&mut self, _: usize) -> Vec<Step> {
+            vec![Step::Raw(self.0.clone())]
+        }
+        fn call(&mut self, _: &Call) -> Vec<Step> {
+            Vec::new()
+        }
+    }
+    let greetings = [
+        (vec![b'E', 0, 1, 0, 5], "message 'E' has length 65541, taken are 4 to 65540"),
+        ((0..1001).flat_map(parameter_status).collect(), "more than 1000 parameters"),
+    ];
+    for (bytes, fact) in greetings {
+        let scripted = Scripted::new(Long(bytes));
+        let dialled = dial(&scripted, 1 << 16);
+        let error = Session::start(dialled, &target(), &statements()).await.unwrap_err();
+        assert!(error.to_string().contains(fact), "{error}");
     }
 }
 
