@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Self
 
 from pgdyno.model.connection import Connection
+from tests.waiting import DEADLINE_S
 
 Saying = Callable[[str], Iterable[bytes] | None]
 """What is said to a statement; None: it has no rows."""
@@ -72,10 +73,10 @@ class MadServer:
         self._socket.close()
 
     def dribbled(self, said: bytes) -> Iterator[bytes]:
-        """Byte by byte, a minute between two."""
+        """Byte by byte, as long as a test waits between two."""
         for at in range(len(said)):
             yield said[at : at + 1]
-            self._over.wait(60)
+            self._over.wait(DEADLINE_S)
 
     def _serve(self) -> None:
         with suppress(OSError):

@@ -74,7 +74,8 @@ def _rates(rates: Span, text: Callable[[float], str] = count_text) -> str:
 def _interval(found: Times) -> str:
     if found.low is None or found.high is None:
         return f"×{found.ratio:.2f}, each measured once"
-    return f"×{found.ratio:.2f} ({found.low:.2f} to {found.high:.2f} in {found.one.n} rounds)"
+    rounds = plural(found.one.n, "round")
+    return f"×{found.ratio:.2f} ({found.low:.2f} to {found.high:.2f} in {rounds})"
 
 
 def _doubtful(where: str, what: str, of: str, found: Times, least: float) -> NotKnown:
@@ -151,7 +152,7 @@ def _scans(path: PathFacts, cpus: int) -> Iterator[Advice | NotKnown]:
     if cpus < 2 or jobs < 2 or found is None:
         return
     if (reached := found.reaches(MANY_TIMES)) is None:
-        of = f"{jobs} processes against one, in sequence,"
+        of = f"{plural(jobs, 'process', 'processes')} against one, in sequence,"
         yield _doubtful(path.path, what, of, found, MANY_TIMES)
     if not reached:
         return

@@ -24,6 +24,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of
 from pgdyno.model.repair import RedoBegin, RedoNeeds
+from pgdyno.model.wording import plural
 from pgdyno.pages.segment_names import history_name
 from pgdyno.target.leftover_server import PID_FILE, PID_FILE_BYTES_MAX
 
@@ -417,7 +418,9 @@ class Source:
                 given += 1
                 yield row
             if given < len(wanted):
-                raise NotTaken(f"the answer has {given} rows, and should have {len(wanted)}")
+                raise NotTaken(
+                    f"the answer has {plural(given, 'row')}, and should have {len(wanted)}"
+                )
 
 
 def pinned(connection: Connection, host: str, address: str, port: int) -> Connection:
@@ -481,7 +484,7 @@ def asking(connection: Connection) -> Iterator[None]:
         ) from error
     except NotTaken as error:
         raise TargetError(
-            f"what the server at {connection.shown()} answers is not taken: {error}",
+            f"what the server answers at {connection.shown()} is not taken: {error}",
             "PostgreSQL does not answer so: is it the server that you meant? Take nothing from it.",
         ) from error
     except psycopg.Error as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pgdyno.model.file_system import IN_MEMORY
+from pgdyno.model.wording import plural
 
 Pattern = Literal["random read", "random write", "sequential read", "sequential write"]
 PATTERNS: tuple[Pattern, ...] = (
@@ -138,7 +139,7 @@ class Load(NamedTuple):
     @property
     def said(self) -> str:
         """What it is, e.g. `random read, 16 under way` or `..., 16 under way in each of 4 jobs`."""
-        each = f" in each of {self.jobs} jobs" if self.jobs > 1 else ""
+        each = f" in each of {plural(self.jobs, 'job')}" if self.jobs > 1 else ""
         return f"{self.pattern}, {self.depth} under way{each}"
 
 

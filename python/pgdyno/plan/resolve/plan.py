@@ -104,9 +104,7 @@ def resolve(
     driven = [_driven_s(protocol, cycles, trial) for trial in trials]
     return Plan(
         name=document.name, question=document.question, source=draft.source, text=draft.text,
-        target=target,
-        workload=workload,
-        protocol=protocol,
+        target=target, workload=workload, protocol=protocol,
         stages=tuple(resolved.stages),
         trials=trials,
         estimate=estimate(workload, protocol, driven, hungriest, fixtures, costs),
