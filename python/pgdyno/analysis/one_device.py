@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from pgdyno.analysis.facts import StageFacts
 from pgdyno.model.plan import Plan, Stage
-from pgdyno.model.shared_storage import CHANCE, Lies, on_one_storage
-from pgdyno.model.wording import listed
+from pgdyno.model.shared_storage import ITSELF, Lies, on_one_storage
 
 _OWN = "pgdyno's own folder"
 
@@ -34,7 +33,7 @@ def against_itself(plan: Plan, host: Mapping[str, str]) -> Callable[[str, str], 
         there = [_lies(each.folder, host) for each in (other, one)]
         if there[0].file_system is None or there[0].file_system != there[1].file_system:
             return None
-        return f"{listed([each.folder for each in there])} lie on one file system: {CHANCE}"
+        return f"its data lie on the file system of those of {base}: {ITSELF}"
 
     return reason
 

@@ -14,6 +14,9 @@ CHANCE = "what differs between them is chance, or where on it their files lie"
 """Of folders on one file system: no number of rounds would make that a difference of storage."""
 
 
+ITSELF = "storage would be compared with itself"
+
+
 @dataclass(frozen=True, slots=True)
 class Lies:
     """Where a folder lies."""

@@ -123,7 +123,7 @@ def test_the_dry_run_shows_what_is_free_in_the_folder_that_is_used() -> None:
     assert " of 700 GiB in /mnt/a: copy for the trial " in needs
     assert "together, on one file system: /srv/pgdyno and /srv/b" in needs
     assert (
-        "- /srv/pgdyno and /srv/b lie on one file system on vda: between stages that differ by"
+        "- /srv/pgdyno and /srv/b lie on one file system on vda: of stages that differ by"
         " these alone, what differs between them is chance, or where on it their files lie; no"
         " number of rounds decides that"
     ) in needs, "before anything is measured"

@@ -100,7 +100,7 @@ def test_folders_on_one_device_are_told(facts: Facts) -> None:
     for device, told in (("/dev/vda", ", /srv/a and /mnt/b lie"), ("/dev/vdb", " and /srv/a lie")):
         placed = {**host, "folders./mnt/b.device": device}
         text = markdown.render(replace(facts, stages=stages, host=placed))
-        assert f"pgdyno's own folder{told} on one file system: between stages" in text
+        assert f"pgdyno's own folder{told} on one file system: of stages" in text
     assert "lie on one file system" not in markdown.render(facts)
     in_memory = {"file_system.device": "tmpfs", "folders./srv/a.device": "tmpfs"}
     apart = replace(facts, stages=stages, host={**facts.host, **in_memory})
