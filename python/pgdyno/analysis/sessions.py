@@ -45,6 +45,8 @@ _WITHOUT_EVENT = {
     CPU_WAIT: "A session waits for nothing, and all CPUs that it may use are taken.",
 }
 
+_RUNS_OR_WANTS = "A session waits for nothing: it runs, or wants a CPU."  # none is told apart
+
 Key = Mapping[str, str]  # the dimensions of a tally by name
 NameOf = Callable[[Key], str | None]
 
@@ -79,6 +81,8 @@ def stage_sessions(
     by = {name: _shares(windows, name_of) for name, name_of in _DIMENSIONS.items()}
     by["relation"] = _shares(_windows(_LOCKS, stage, trials, tallies), _relation_of)
     meanings = {**wait_classes(), **_WITHOUT_EVENT}
+    if all(one.name != CPU_WAIT for one in by["class"]):
+        meanings[CPU] = _RUNS_OR_WANTS
     by["class"] = tuple(replace(one, what=meanings.get(one.name, "")) for one in by["class"])
     (active,) = _shares(windows, lambda key: "active" if _class_of(key) else None) or (
         SessionShare("active", 0.0, None, None, 0.0),

@@ -66,7 +66,10 @@ def test_blockers_are_told_by_what_they_do_and_processes_apart() -> None:
     assert [one.name for one in seen.by["process"]] == [
         "checkpointer: Timeout:CheckpointWriteDelay"
     ]
-    assert seen.by["class"][1].what == "A session waits for nothing, and runs."
+    assert seen.by["class"][1].what == "A session waits for nothing: it runs, or wants a CPU."
+    told = found(sessions(BEGIN_S, SECONDS, {**USUAL, key("cpu_wait"): 0.2}))
+    assert told is not None
+    assert told.by["class"][1].what == "A session waits for nothing, and runs.", "they are told"
 
 
 def test_blockers_that_do_the_same_are_one_key_however_many_processes_they_are() -> None:
