@@ -193,23 +193,6 @@ def test_what_a_server_does_not_count_is_missing_and_never_zero(
     assert not columns & {"database.deadlocks", "transactions.oldest_s", "database.active_s"}
 
 
-def test_commands_of_others_run_and_how_far_they_are_is_not_known(
-    server: pgdyno.Server, watching: Callable[..., Subject]
-) -> None:
-    """None would be the truth for nobody: autovacuum is another's for every role."""
-    guest, watcher = (
-        named(watching(role), server_progress, "how far commands are")
-        for role in ("guest", "watcher")
-    )
-    with connect(server) as session, session.cursor().copy("COPY seen FROM STDIN"):
-        until(lambda: watcher.take()["progress.copy.running"] == 1, "the copy is seen")
-        told = guest.take()
-        assert told["progress.copy.running"] == 1
-        assert not told.keys() & {"progress.copy.done", "progress.copy.total"}
-        assert "progress.copy.done" in watcher.take()
-    assert guest.take()["progress.copy.done"] == 0, "none runs: nothing is hidden"
-
-
 def test_wal_that_a_slot_does_not_keep_yet_is_not_known(
     server: pgdyno.Server, watching: Callable[..., Subject]
 ) -> None:
