@@ -35,7 +35,7 @@ from pgdyno.target.standby import Standby
 from pgdyno.trial.servers import recorders_of_servers
 from tests.cluster.conftest import TARGETS, cluster_apart
 from tests.cluster.test_disturbed_samplers import goes_on
-from tests.cluster.test_run import pgdyno
+from tests.cluster.test_run import assert_nothing_left, pgdyno
 from tests.data.workloads import tpcc
 from tests.waiting import until
 
@@ -240,6 +240,77 @@ def test_a_plan_with_a_replica(folder: Path, pair: Pair) -> None:
     assert "## Reads of a replica" in shown
     assert "Reads may be stale" in shown
     assert "a replica answered a part of the load, whose sessions were not sampled" in shown
+
+
+OURS = """
+name = "own-replica"
+question = "What do reads of a replica leave to the server?"
+
+[target]
+replicas = 1
+transport = "{transport}"
+
+[workload]
+kind = "tpcc"
+warehouses = 1
+connections = 4
+
+[workload.mix]   # reads in every window, also on a machine that is busy
+new_order = 25
+payment = 20
+order_status = 30
+delivery = 5
+stock_level = 20
+
+[protocol]
+rounds = 1
+warmup_s = 0.5
+window_s = 3
+
+[[stage]]
+name = "alone"
+why = "The server answers all."
+
+[[stage]]
+name = "with-a-replica"
+why = "It does not read."
+client = {{ replica_connections = 2 }}
+"""
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("transport", ["socket", pytest.param("tcp", marks=pytest.mark.long)])
+def test_a_private_cluster_has_a_replica_of_its_own(
+    folder: Path, home_env: Path, transport: str
+) -> None:
+    path, out = folder / "own.toml", folder / "own.sqlite"
+    path.write_text(OURS.format(transport=transport))
+    shown = " ".join(pgdyno("run", path, "--dry-run").stdout.split())
+    assert "with a streaming standby on the same machine, which is made for each trial" in shown
+    assert "shared memory of the standby" in shown
+
+    pgdyno("run", path, "--out", out)
+
+    with RunFile.read(out) as run:
+        trials = run.finished()
+        assert [one.stage for one in trials] == ["alone", "with-a-replica"]
+        for trial in trials:
+            names = set(run.series(trial.number))
+            routed = trial.stage == "with-a-replica"
+            assert ("replica.lag_s" in names) == ("replica.behind_bytes" in names) == routed
+            assert trial.result is not None
+            assert any("ran on the machine of the server" in one for one in trial.result.notes)
+            assert all(one.ok for one in trial.result.conditions)
+    (row,) = Run(out).facts.replica
+    assert (row.stage, row.connections, row.rounds) == ("with-a-replica", 2, 1)
+    assert row.answered_per_s > 0
+    assert row.lag_s is not None
+    assert 0 <= row.lag_s.p50 <= row.lag_s.p99 <= row.lag_s.most
+    page = pgdyno("report", out, "--format", "md", "--out", "-").stdout
+    assert "## Reads of a replica" in page
+    assert "The replica ran on the machine of the server" in page
+    assert_nothing_left(home_env)
+    assert not (home_env / "work" / "standby").exists()
 
 
 @pytest.mark.wide

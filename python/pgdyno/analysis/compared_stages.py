@@ -184,6 +184,7 @@ def aspects(
             "transport": plan.target.transport, "engine": listed(sorted(drivers)),
             "load from": listed(protocol.fleet.hosts) if protocol.fleet else "one process",
             "servers": str(max(1, len(plan.target.servers))),
+            "standby of ours beside the server": "yes" if stage.guard or stage.standby else "no",
         },
         "host": _host(info.host),
         "build": build,

@@ -39,6 +39,7 @@ class Target:
     servers: tuple[str, ...] = ()  # running: of several servers all, instead of `conninfo`
     share: Share = "alike"  # what each of them has of the workload
     replica: str | None = None  # running: a standby that answers what only reads
+    replicas: int = 0  # private clusters: how many such standbys are made for a trial
 
     @property
     def conninfos(self) -> tuple[str, ...]:
@@ -133,6 +134,7 @@ class Stage:
     checkpoints: Checkpoints = "ignore"  # how its windows follow them
     expects: Prediction | None = None  # to the first stage, written down beforehand
     guard: bool = False  # torn pages are repaired from a standby
+    standby: bool = False  # one that is made for its trials follows: the guard's, or a replica
     host: tuple[Setting, ...] = ()  # of the machine while its trials run, sorted by name
     unlogged: bool = False  # the workload's tables are: a crash of the server empties them
     pooler: Pooler | None = None  # between the driver and the server; None: none

@@ -110,7 +110,7 @@ def _facts(plan: Plan, server: ServerFacts, host: HostFacts) -> Table:
         ("plan", [f"{plan.name} ({plan.source})"], []),
         (
             "target",
-            [f"{plan.target.kind}, {server.version}{where}", *_divided(plan)],
+            [f"{plan.target.kind}, {server.version}{where}", *_divided(plan), *_replicas(plan)],
             _who(plan, "target"),
         ),
         (
@@ -147,6 +147,12 @@ def _divided(plan: Plan) -> Iterator[str]:
         yield f"each with {own}, and an even part of connections and terminals"
     elif plan.target.servers:
         yield "each with the workload's data, connections and terminals for itself"
+
+
+def _replicas(plan: Plan) -> Iterator[str]:
+    """What is made beside the server for each trial."""
+    if plan.target.replicas:
+        yield "with a streaming standby on the same machine, which is made for each trial"
 
 
 def _cell(lines: Sequence[str]) -> Text:

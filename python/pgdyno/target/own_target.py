@@ -282,6 +282,7 @@ class OwnTarget:
         effective = read_back(self._cluster.connection(), wanted)
         words = server_words(self._cluster.connection())
         connection = self._cluster.measured_connection()
+        replica = self._replica_of(connection, settings, build) if self._plan.replicas else None
         return Ready(
             connection,
             effective,
@@ -292,7 +293,19 @@ class OwnTarget:
             self.binaries_of(build).bindir,
             self._user,
             self._cluster.log_path,
+            replica=replica,
         )
+
+    def _replica_of(
+        self, measured: Connection, settings: Sequence[Setting], build: str | None
+    ) -> Connection:
+        """Make a standby that answers reads, reached as the server is: its database there."""
+        self._standby = self.standby(build, self._plan.transport)
+        self._standby.start(settings)
+        there = self._standby.cluster.connection()
+        if self._plan.transport == "socket":
+            return there.to(measured.database)
+        return replace(measured, port=there.port)  # its roles and passwords are the server's
 
     def follow(self, settings: Sequence[Setting], build: str | None = None) -> Connection:
         """See `Target.follow`."""
@@ -300,12 +313,13 @@ class OwnTarget:
         self._standby.start(settings)
         return self._standby.cluster.connection()
 
-    def standby(self, build: str | None) -> Standby:
+    def standby(self, build: str | None, transport: str = "socket") -> Standby:
         """A standby of the server of the trial, in place of one before; nothing runs yet."""
         self._trial_folder.remove_folder(STANDBY)
         return Standby(
-            self.cluster, self.binaries_of(build), self._user, STANDBY, self._trial_folder
-        )
+            self.cluster, self.binaries_of(build), self._user, STANDBY, self._trial_folder,
+            transport,
+        )  # fmt: skip
 
     def pool(self, pooler: Pooler, clients: int, load: Connection) -> Pooled:
         """See `Target.pool`."""

@@ -42,6 +42,7 @@ class Standby:
         user: OsUser,
         name: str = STANDBY,
         parent: Folder | None = None,
+        transport: str = "socket",
     ) -> None:
         """Copy the running primary, with a slot that keeps its WAL; nothing runs yet.
 
@@ -52,6 +53,7 @@ class Standby:
             name: Of the data directory, not there yet, beside the primary's; a slot's as well, so
                 of lower-case letters, digits and underscores.
             parent: The folder of ours that both lie in; None: it is opened by its name.
+            transport: How who reads there gets there: socket or tcp.
 
         Raises:
             TargetError: pg_basebackup fails: its last words are in the message; or there is a data
@@ -76,7 +78,7 @@ class Standby:
                 )  # fmt: skip
                 with above.into(name) as copy:
                     copy.write("standby.signal", "", 0o600, owner_of(user))
-                self.cluster = Cluster(binaries, data, user, "socket", above)
+                self.cluster = Cluster(binaries, data, user, transport, above)
             except BaseException:
                 if slotted:
                     self._drop_slot()

@@ -48,6 +48,8 @@ from pgdyno.trial.validity import is_fault_of_hosts, is_lost, judge
 from pgdyno.trial.window import drive_and_sample
 from pgdyno.trial.window_wal import window_wal
 
+_BESIDE = "The replica ran on the machine of the server, which had no CPU or memory that it took."
+
 
 @dataclass(frozen=True, slots=True)
 class TestBed:
@@ -154,6 +156,8 @@ def steps(
             driven, sampled = drive_and_sample(protocol, stage, trial.round, ready, fixture,
                                                bed.listener)  # fmt: skip
         unseen: tuple[str, ...] = () if guard is None else (guard.held(),)
+        if stage.standby and ready.replica is not None:
+            unseen = (*unseen, _BESIDE)
         if ready.pooled is not None:
             ready.pooled.require_alive()
             if ready.pooled.connection.prepare == "unnamed":

@@ -117,6 +117,12 @@ def _asked(plan: PlanRecord, stages: Sequence[str], design: DrillDesign) -> Dril
             " ledger",
             "Drill it without its table [fleet].",
         )
+    if plan.target.replicas:
+        raise PlanError(
+            f"plan {plan.name} has a replica of its own, and a drill makes, ends and promotes its"
+            " standbys by itself",
+            "Drill it without target.replicas, and with replica_connections = 0.",
+        )
     chosen = [plan.named(name) for name in stages] if stages else list(plan.stages)
     described = describe_stages(plan)
     for stage in chosen:

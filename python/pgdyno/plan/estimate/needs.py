@@ -245,7 +245,7 @@ def rooms(
     by_folder: dict[str | None, list[tuple[Need, str]]] = {None: []}
     for stage, config in zip(stages, configs, strict=True):
         need = _trial_need(config, workload, protocol, host, fixtures, costs)
-        if stage.guard:
+        if stage.standby:
             need = Need((*need.parts, ("its standby", need.total_bytes)))
         by_folder.setdefault(stage.folder, []).append((need, stage.name))
     loaded, found = _loaded(workload, fixtures, costs), []
@@ -307,7 +307,7 @@ def hungriest_memory(plan: Plan, configs: Sequence[Configured], host: HostFacts)
 
 
 def _with_standby(need: Need, config: Configured, stage: Stage) -> Need:
-    """The same, with the standby of a guarded stage, which has the same settings."""
-    if not stage.guard:
+    """The same, with the standby of a stage that has one, with the same settings."""
+    if not stage.standby:
         return need
     return Need((*need.parts, ("shared memory of the standby", shared_memory_bytes(config))))

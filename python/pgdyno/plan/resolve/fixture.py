@@ -161,8 +161,9 @@ def _target(target: Target) -> dict[str, Any]:
     kept = asdict(target)
     if not target.servers:
         del kept["servers"], kept["share"]
-    if target.replica is None:
-        del kept["replica"]
+    for later in ("replica", "replicas"):
+        if not kept[later]:
+            del kept[later]
     return kept
 
 

@@ -1,4 +1,7 @@
-"""Whether a stage can have a guard: a standby of its own, from which torn pages are repaired."""
+"""Whether a stage can have a standby of its own: one that answers reads, or that its guard needs.
+
+From the guard's, torn pages are repaired.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ _MINIMAL = "minimal"
 
 
 def guard_problems(config: Configured, kind: str) -> Iterator[tuple[str, str, str | None]]:
-    """What keeps a stage from having one: setting or key, text, hint."""
+    """What keeps a stage from having a guard: setting or key, text, hint."""
     if kind == "running":
         text = "true, and the server is not ours: pgdyno makes no standby of it"
         yield "guard", text, "Guard it with `pgdyno guard`, or measure a cluster of ours."
@@ -18,8 +21,27 @@ def guard_problems(config: Configured, kind: str) -> Iterator[tuple[str, str, st
     if config.word("full_page_writes") == "on":
         text = "true, and full_page_writes = on: there is nothing to guard"
         yield "guard", text, 'Write full_page_writes = "off" in its settings, or guard = false.'
+    yield from _standby_problems(config, "the stage has a guard")
+
+
+def replicas_problems(
+    config: Configured, *, guarded: bool, pooled: bool
+) -> Iterator[tuple[str, str, str | None]]:
+    """What keeps a stage from having a replica of our making: setting or key, text, hint."""
+    if guarded:
+        text = "true, and target.replicas gives the server a standby already"
+        yield "guard", text, "Leave out one of both: the guard's standby answers no reads."
+    if pooled:
+        text = "given, and reads of a replica go past it"
+        yield "pooler", text, "Leave out target.replicas, or the pooler."
+    if config.word("hot_standby") == "off":
+        yield "hot_standby", "off lets no standby answer, and target.replicas asks for one", None
+    yield from _standby_problems(config, "target.replicas asks for a standby")
+
+
+def _standby_problems(config: Configured, why: str) -> Iterator[tuple[str, str, str | None]]:
     if config.word("wal_level") == _MINIMAL:
-        yield "wal_level", "minimal lets no standby follow, and the stage has a guard", None
+        yield "wal_level", f"minimal lets no standby follow, and {why}", None
     for name in ("max_wal_senders", "max_replication_slots"):
         if config.word(name) == "0":
-            yield name, "0 lets no standby follow, and the stage has a guard", None
+            yield name, f"0 lets no standby follow, and {why}", None

@@ -212,6 +212,7 @@ def resolve_target(draft: PlanDraft) -> Target:
         servers=table.servers,
         share=table.share,
         replica=table.replica,
+        replicas=table.replicas,
     )
 
 

@@ -15,7 +15,7 @@ from pgdyno.model.settings import HostFacts, Rung, ServerFacts, Setting
 from pgdyno.model.workload import Workload
 from pgdyno.plan.resolve.contradictions import contradictions
 from pgdyno.plan.resolve.earlier_figures import figures_of
-from pgdyno.plan.resolve.guard import guard_problems
+from pgdyno.plan.resolve.guard import guard_problems, replicas_problems
 from pgdyno.plan.resolve.lowest_rung import too_low
 from pgdyno.plan.resolve.machine import (
     as_asked,
@@ -78,7 +78,7 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
     folder: str | None = None
     asked: dict[str, Setting] = {}
     seen: set[Seen] = set()
-    tables = draft.document.stage
+    tables, target = draft.document.stage, draft.document.target
     flags = (from_there_on(tables, "guard"), from_there_on(tables, "unlogged"))
     of_stages = zip(tables, draft.clients, servers, *flags, poolers(tables), strict=True)
     for table, client, server, guard, unlogged, pooler in of_stages:
@@ -102,12 +102,10 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
             Durability(machine_losses(asked)),
             unlogged_losses(table.name, draft.source) if unlogged else Durability(),
         )
-        kind, lowest = draft.document.target.kind, protocol.lowest_rung
+        kind, lowest = target.kind, protocol.lowest_rung
         problems = [
             *_rung_problems(config, lowest, guard),
-            *(unlogged_problems(workload, protocol, guarded=guard) if unlogged else ()),
-            *(guard_problems(config, kind) if guard else ()),
-            *(pooler_problems(pooler, workload, kind) if pooler else ()),
+            *_asked_problems(config, draft, workload, pooler, guard=guard, unlogged=unlogged),
             *_problems_together(
                 config, draft, _sessions(workload, draft, pooler), there, table.name
             ),
@@ -124,6 +122,7 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
                 reason_of(durability), workload, client.chosen, build=server.build,
                 earlier=figures_of(table.earlier), folder=folder, durability=durability,
                 expects=_prediction(table.expects), guard=guard, unlogged=unlogged,
+                standby=guard or target.replicas > 0,
                 host=tuple(asked[name] for name in sorted(asked)), pooler=pooler,
             )
         )  # fmt: skip
@@ -134,9 +133,35 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
     return result
 
 
+def _asked_problems(
+    config: Configured,
+    draft: PlanDraft,
+    workload: Workload,
+    pooler: Pooler | None,
+    *,
+    guard: bool,
+    unlogged: bool,
+) -> Iterator[Problem]:
+    """What keeps a stage from what it asks for beside its settings."""
+    target = draft.document.target
+    if unlogged:
+        replicated = bool(target.replica or target.replicas)
+        yield from unlogged_problems(
+            workload, draft.document.protocol, guarded=guard, replicated=replicated
+        )
+    if guard:
+        yield from guard_problems(config, target.kind)
+    if target.replicas:
+        yield from replicas_problems(config, guarded=guard, pooled=pooler is not None)
+    if pooler:
+        yield from pooler_problems(pooler, workload, target.kind)
+
+
 def _sessions(workload: Workload, draft: PlanDraft, pooler: Pooler | None) -> int:
-    """Of the load with one server."""
-    return server_sessions(workload, pooler) // max(1, len(draft.document.target.servers))
+    """Of the load with one server, or with a replica of ours, which has the same settings."""
+    target = draft.document.target
+    own = server_sessions(workload, pooler) // max(1, len(target.servers))
+    return max(own, workload.replica_connections) if target.replicas else own
 
 
 def _tell(
@@ -347,6 +372,7 @@ def twin(first: Stage) -> Stage:
         durability=first.durability,
         twin_of=first.name,
         guard=first.guard,
+        standby=first.standby,
         host=first.host,
         unlogged=first.unlogged,
         pooler=first.pooler,

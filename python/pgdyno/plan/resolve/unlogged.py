@@ -21,7 +21,7 @@ def unlogged_losses(stage: str, source: str) -> Durability:
 
 
 def unlogged_problems(
-    workload: Workload, protocol: ProtocolTable, *, guarded: bool
+    workload: Workload, protocol: ProtocolTable, *, guarded: bool, replicated: bool
 ) -> Iterator[tuple[str, str, str | None]]:
     """What keeps the tables of a stage from being unlogged: key, text, hint.
 
@@ -29,6 +29,7 @@ def unlogged_problems(
         workload: Of the stage.
         protocol: Of the plan.
         guarded: Whether the stage has a guard.
+        replicated: Whether the target has a replica, whose tables are read into memory.
     """
     if workload.to_load is None:
         text = "true, and the workload loads no tables of ours"
@@ -36,6 +37,9 @@ def unlogged_problems(
     if guarded:
         text = "true, and the stage has a guard: a standby gets no row of unlogged tables"
         yield _KEY, text, "Write unlogged = false, or guard = false."
+    if replicated:
+        text = "true, and the server has a replica: a standby gets no row of unlogged tables"
+        yield _KEY, text, "Write unlogged = false, or name no replica."
     tpcc = workload.tpcc
     if tpcc is not None and tpcc.partitions is not None and tpcc.foreign_keys:
         text = "true, and foreign keys point to partitioned tables, which cannot be unlogged"

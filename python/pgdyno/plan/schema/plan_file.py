@@ -41,6 +41,8 @@ SETTINGS_MAX = 1000
 """Of a stage; a server has not half as many."""
 SERVERS_MAX = 100
 """Of a plan; each has sessions, samplers and a fixture of its own."""
+REPLICAS_MAX = 1
+"""Of a private cluster; reads are not shared out over several."""
 PROFILE_S_MAX = 60
 """Of a profile; a minute at 99 Hz tells functions of a thousandth apart."""
 _LOOKS = listed([f"{most} ({', '.join(map(str, looks))})" for most, looks in LOOKS.items()], "or")
@@ -154,6 +156,13 @@ class TargetTable(Table):
         description="`running`: connection string of a streaming standby of `conninfo`'s server. "
         "It answers the Order-Status and Stock-Level of stages with `replica_connections`: their "
         "reads may be stale, by a lag that is sampled.",
+    )
+    replicas: int = Field(
+        0,
+        ge=0,
+        le=REPLICAS_MAX,
+        description="Streaming standbys of a private cluster that pgdyno makes for every trial, on "
+        "the same machine. One answers reads as `replica` does.",
     )
     transport: Literal["socket", "tcp"] = Field(
         "socket", description="How clients reach a private cluster: Unix socket, or loopback TCP."

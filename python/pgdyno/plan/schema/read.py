@@ -300,7 +300,7 @@ def _meaning(document: PlanDocument, aa: bool) -> list[Complaint]:
 _FOREIGN_KEYS = {
     "embedded": ("bindir", "conninfo", "servers", "replica"),
     "installed": ("conninfo", "servers", "replica"),
-    "running": ("bindir", "initdb"),
+    "running": ("bindir", "initdb", "replicas"),
 }
 _NEEDED_KEY = {"installed": "bindir", "running": "conninfo"}
 

@@ -21,27 +21,35 @@ def replica_complaints(
         for where, table in tables.items()
         if isinstance(table, TpccTable) and table.replica_connections
     }
-    named = document.target.replica is not None
-    if named and document.target.servers:
+    target = document.target
+    key = "replica" if target.kind == "running" else "replicas"
+    named = bool(getattr(target, key))
+    if named and target.servers:
         text = "is of one server, and target.servers names several; allowed: one of both"
         yield Complaint("target.replica", text)
     if named and tables and not asking:
         text = "is asked nothing: no stage has workload.replica_connections above 0"
-        yield Complaint("target.replica", text)
+        yield Complaint(f"target.{key}", text)
     if asking and document.protocol.telemetry == "none":
         text = 'is "none", but how far the replica is behind has to be known; allowed with'
         yield Complaint("protocol.telemetry", f"{text} replica_connections: default, full")
+    missing = None if named else key
     for where, table in asking.items():
         yield from (
-            Complaint(f"{where}: workload.{key}", text) for key, text in _unable(table, named)
+            Complaint(f"{where}: workload.{one}", text) for one, text in _unable(table, missing)
         )
 
 
-def _unable(table: TpccTable, named: bool) -> Iterator[tuple[str, str]]:
-    """What a stage asks for that a replica cannot do, as (key, what is wrong)."""
+def _unable(table: TpccTable, missing: str | None) -> Iterator[tuple[str, str]]:
+    """What a stage asks for that a replica cannot do, as (key, what is wrong).
+
+    Args:
+        table: Of its workload.
+        missing: The key of the target that would give one; None: there is one.
+    """
     count = table.replica_connections
-    if not named:
-        yield "replica_connections", f"is {count}, and target.replica is missing"
+    if missing is not None:
+        yield "replica_connections", f"is {count}, and target.{missing} is missing"
     if table.isolation == "serializable":
         text = "is serializable, which no standby does; allowed with replica_connections: others"
         yield "isolation", text

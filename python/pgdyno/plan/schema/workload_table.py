@@ -255,8 +255,8 @@ class TpccTable(AnyWorkload):
         0,
         ge=0,
         le=limits("DriveSpec", "replica.connections")[1],
-        description="Connections with `target.replica`, which then answers Order-Status and "
-        "Stock-Level; 0: the server itself answers all.",
+        description="Connections with the replica (`target.replica`, `target.replicas`), which "
+        "then answers Order-Status and Stock-Level; 0: the server itself answers all.",
     )
 
 
