@@ -26,7 +26,7 @@ from tests.attack.mad_server import (
 )
 from tests.waiting import until
 
-INT, STRING, BYTEA = 23, 25, 17
+STRING, BYTEA = 25, 17
 MIB = 1 << 20
 NOISE = bytes(MIB)
 

@@ -108,7 +108,12 @@ def test_after_a_power_cut_nothing_starts_it_and_its_message_says_what_to_do(
         assert INCLUDE in alone.stderr
     status = guarded.status()
     assert (status.lock, status.code, status.pages) == (Lock.repair, 1, None)
-    assert "guard repair" in status.wrong[0]
+    assert f"Do not start the server: `pgdyno guard repair {guarded.data}` first" in status.wrong[0]
+    told = {one.name: one for one in guarded.guard().check(ACCEPTED).refused}
+    assert f"`pgdyno guard repair {guarded.data}` first" in told["interlock"].change
+    assert told["interlock"].found == f"shut, {include} is gone: pages may be torn"
+    assert told["primary-answers"].change == "Repair it before you start it: see interlock."
+    assert "configuration-file" not in told, "it is known without the server"
     assert admit(data_directory(guarded.data)) is Lock.repair
     assert not include.exists(), "it stays shut"
     with pytest.raises(TargetError, match="lost power, and its pages may be torn"):

@@ -398,7 +398,9 @@ def test_after_a_power_cut_it_waits_for_a_repair(guarded: Guarded) -> None:
         guarded.include.parent.name, "heartbeat.json").exists(), "it beats")  # fmt: skip
     assert guarded.status().lock.value == "repair"
     assert guarded.pg_ctl("start")[0] != 0
-    assert "full pages are" not in stop(again).replace("the daemon was stopped", "")
+    said = stop(again)
+    assert f"Do not start the server: `pgdyno guard repair {guarded.data}` first" in said
+    assert "full pages are" not in said.replace("the daemon was stopped", "")
 
 
 @pytest.mark.long

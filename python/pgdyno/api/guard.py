@@ -17,15 +17,16 @@ from pgdyno.guard import arming, named
 from pgdyno.guard.data_directory import data_directory
 from pgdyno.guard.facts import Seen
 from pgdyno.guard.include_file import RUN_FOLDER
-from pgdyno.guard.interlock import admit_repaired, read_armed, require_original
+from pgdyno.guard.interlock import admit_repaired, is_copy, judge, read_armed, require_original
 from pgdyno.guard.look import (
     Wanted,
     look,
+    look_here,
     primary_connection,
     require_no_password,
     standby_connection,
 )
-from pgdyno.guard.preconditions import ONCE, judged, require_acceptable
+from pgdyno.guard.preconditions import judged, require_acceptable
 from pgdyno.guard.preconditions.settings import advice
 from pgdyno.guard.rejoin import RejoinAsked
 from pgdyno.guard.repair import RepairAsked
@@ -34,7 +35,16 @@ from pgdyno.guard.unit import unit
 from pgdyno.guard.watch import Watch
 from pgdyno.model.bounds import require_within
 from pgdyno.model.errors import PgdynoError, PlanError, TargetError
-from pgdyno.model.guard import Armed, Checked, GuardLimits, LimitsAsked, Lock, Status, Step
+from pgdyno.model.guard import (
+    ONCE,
+    Armed,
+    Checked,
+    GuardLimits,
+    LimitsAsked,
+    Lock,
+    Status,
+    Step,
+)
 from pgdyno.model.repair import PATIENCE_S, SESSIONS, RejoinReport, RepairReport
 from pgdyno.model.wording import listed
 
@@ -319,8 +329,14 @@ class Guard:
         accepted, wanted = self._accepted(accept), self._wanted()
         seen = look(self._directory, wanted)
         if armed := self._armed():
-            seen = replace(seen, local=replace(seen.local, is_armed=armed.step is Step.armed,
-                                               standby_life=armed.standby_life))  # fmt: skip
+            local, is_silent = seen.local, seen.pair.primary is None
+            if is_silent and not is_copy(self._directory, armed):  # then its state says where
+                local = look_here(self._directory, Path(armed.include), armed.config_file)
+            is_shut = is_silent and judge(self._directory, armed, self._bindir) is Lock.repair
+            seen = replace(seen, local=replace(
+                local, is_armed=armed.step is Step.armed, standby_life=armed.standby_life,
+                is_shut=is_shut,
+            ))  # fmt: skip
         checked = Checked(
             str(self._directory.path), self._shown(wanted),
             standby_connection(wanted.standby).shown(), judged(seen, accepted),

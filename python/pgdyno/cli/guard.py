@@ -16,7 +16,15 @@ from pgdyno import api
 from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.cli.help import STYLE, Command, Group
-from pgdyno.model.guard import Checked, GuardLimits, Heartbeat, LimitsAsked, Status
+from pgdyno.model.guard import (
+    ACCEPTABLE,
+    Checked,
+    GuardLimits,
+    Heartbeat,
+    LimitsAsked,
+    Lock,
+    Status,
+)
 from pgdyno.model.repair import RejoinReport, RepairReport
 from pgdyno.model.units import bytes_text, seconds_text
 from pgdyno.model.wording import plural
@@ -25,6 +33,13 @@ REFUSED = 1  # exit code: a condition does not hold
 _LIMITS = GuardLimits()
 _REPAIR, _REJOIN = defaults(api.Guard.repair), defaults(api.Guard.rejoin)
 _UNIT = defaults(api.Guard.unit)
+_LOCKS = {
+    Lock.open: "open",
+    Lock.same_boot: "shut, though nothing can be torn: the kernel did not stop",
+    Lock.clean: "shut, though nothing can be torn: the server was shut down before",
+    Lock.repair: "shut: pages may be torn",
+    Lock.none: "none: its line is gone",
+}
 
 app = typer.Typer(
     help="Turn full_page_writes off safely: a standby repairs what a power cut tears.",
@@ -33,6 +48,9 @@ app = typer.Typer(
     **STYLE,
 )
 DATA = Annotated[Path, typer.Argument(metavar="DATA", help="The primary's data directory.")]
+CRASHED = Annotated[
+    Path, typer.Argument(metavar="DATA", help="The crashed server's data directory.")
+]
 STANDBY = Annotated[
     str,
     typer.Option(
@@ -50,7 +68,19 @@ PRIMARY = Annotated[
 ]
 ACCEPT = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME", help="Accept this condition as it is; may be repeated."),
+    typer.Option(
+        metavar="NAME",
+        help=f"Accept this condition as it is; may be repeated: {', '.join(ACCEPTABLE)}.",
+    ),
+]
+REPAIR_ACCEPT = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="What you know, and nobody else can: standby-power, the standby did not lose power"
+        " (it was restarted in good order); same-boot, the storage lost writes while the kernel"
+        " lived on.",
+    ),
 ]
 RUN_FOLDER = Annotated[
     Path | None,
@@ -222,7 +252,7 @@ def unit(
 
 @app.command(cls=Command)
 def repair(
-    data: DATA,
+    data: CRASHED,
     standby: STANDBY = "",
     standby_data: Annotated[
         Path | None,
@@ -234,7 +264,7 @@ def repair(
         float,
         typer.Option(metavar="SECONDS", help="How long a standby without progress is waited for."),
     ] = _REPAIR["patience_s"],
-    accept: ACCEPT = None,
+    accept: REPAIR_ACCEPT = None,
     dry_run: DRY_RUN = False,
     as_json: JSON = False,
 ) -> None:
@@ -253,13 +283,13 @@ def repair(
         stdout.print_json(json.dumps({**asdict(found), "took_s": found.took_s}))
     else:
         stdout.print(_mended(found))
+        if not dry_run:
+            stdout.print("\nThe server may be started. Full pages are on until `watch` runs again.")
 
 
 @app.command(cls=Command)
 def rejoin(
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="The crashed server's data directory.")
-    ],
+    data: CRASHED,
     primary: Annotated[
         str,
         typer.Option(
@@ -303,10 +333,12 @@ def rejoin(
         stdout.print_json(json.dumps(asdict(found)))
     else:
         stdout.print(_rejoined(found))
+        if not dry_run:
+            stdout.print("\nThe server may be started: it is a standby now.")
 
 
 @app.command(cls=Command)
-def undo(data: DATA, journals: JOURNALS = None) -> None:
+def undo(data: CRASHED, journals: JOURNALS = None) -> None:
     """Put back what the latest repair or rejoin overwrote, if the server was not started since.
 
     Example: pgdyno guard undo /var/lib/postgresql/18/main
@@ -319,12 +351,13 @@ def _mended(found: RepairReport) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_row("outcome", Text(found.outcome, "green"))
     table.add_row("redo", f"{found.begin.redo_lsn} to {found.end_lsn or 'nothing'}")
+    written = "would write" if found.outcome.startswith("would") else "written"
     counts = {
         "needed": (found.blocks_needed, "that redo reads"),
         "absent": (found.blocks_absent, "that the disk does not have, and redo makes"),
         "alike": (found.blocks_alike, "that were as the standby has them"),
         "zeroed": (found.blocks_zeroed, "that the standby has no more"),
-        "written": (found.blocks_written, "whole pages of the standby, zeroed ones included"),
+        written: (found.blocks_written, "whole pages of the standby, zeroed ones included"),
     }
     for name, (count, what) in counts.items():
         table.add_row(name, f"{plural(count, 'block', thousands=True)} {what}")
@@ -387,7 +420,7 @@ def _shown(found: Status) -> Printed:
     table.add_row("armed", found.armed.step.value if found.armed else "no")
     if found.armed is not None:
         table.add_row("standby", Text(found.armed.standby))
-        table.add_row("interlock", found.lock.value)
+        table.add_row("interlock", _LOCKS[found.lock])
         table.add_row("full pages", found.pages or "decided by no file: it is gone")
     if found.heartbeat is not None:
         _add_heartbeat(table, found, found.heartbeat)

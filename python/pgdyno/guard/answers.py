@@ -64,7 +64,6 @@ class Limits:
 
 
 USUAL = Limits()
-ONE_ROW = Limits(rows=1)
 LONG_S = 3600.0
 """For a checkpoint, and for a look at each of millions of files."""
 

@@ -30,15 +30,15 @@ from pgdyno.guard.interlock import (
     read_armed,
     release_copy,
     remove_line,
+    repair_first,
     write_armed,
     write_line,
 )
 from pgdyno.guard.look import Wanted, primary_connection, without_passwords
 from pgdyno.guard.named import followed, forget, keep
 from pgdyno.guard.observe import first_line, look_at_primary, session
-from pgdyno.guard.preconditions import ONCE
 from pgdyno.model.errors import TargetError
-from pgdyno.model.guard import Armed, Lock, Step
+from pgdyno.model.guard import ONCE, Armed, Lock, Step
 from pgdyno.target.leftover_server import require_no_server
 
 _PATIENCE_S = 60.0  # a reload takes a moment; the daemon ends within a look
@@ -259,7 +259,7 @@ def _require_clean(directory: DataDirectory, armed: Armed, bindir: Path | None) 
     if lock is Lock.repair:
         raise TargetError(
             f"the machine of {directory.path} lost power, and its pages may be torn",
-            "Repair it first: `pgdyno guard repair`.",
+            repair_first(directory.path),
         )
     raise TargetError(
         f"the server on {directory.path} was not shut down, and does not run",

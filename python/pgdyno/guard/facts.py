@@ -119,6 +119,7 @@ class LocalFacts:
     line_include: str | None  # what our line names; None: there is none
     server_pid: int | None  # of the server on these data, where its process is seen
     is_armed: bool = False
+    is_shut: bool = False  # pages may be torn, and the interlock says so to who starts it
     standby_life: Life | None = None  # as it was written down; None: it was not
     stray_config: str = ""  # see `stray_configuration`
     closed_by: str | None = None  # what was broken off while it wrote; None: nothing was

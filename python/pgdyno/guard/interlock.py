@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -333,6 +334,15 @@ def judge(directory: DataDirectory, armed: Armed, bindir: Path | None = None) ->
     if armed.boot_id == boot_id():
         return Lock.same_boot
     return Lock.clean if read_control(directory, bindir).is_clean else Lock.repair
+
+
+def repair_first(data: Path | str) -> str:
+    """What to do with a server whose pages may be torn."""
+    named = shlex.quote(str(data))
+    return (
+        f"Do not start the server: `pgdyno guard repair {named}` first, or, if its standby was"
+        f" promoted meanwhile, `pgdyno guard rejoin {named}`."
+    )
 
 
 def kernel_lived(directory: DataDirectory, armed: Armed) -> bool:

@@ -34,6 +34,7 @@ LENGTH = struct.Struct("!i")
 READY, SESSION, ROW, END, FAILED, TOO_MUCH = b"H", b"S", b"R", b"D", b"E", b"M"
 TEXT_BYTES_MAX = 8192
 """Of an error's text, which a server may make as long as it likes."""
+_BROKEN = "consuming input failed: "  # psycopg's, before the server's words
 _NO_ROOM = b"cannot allocate memory for input buffer"  # libpq's words
 _ROWS = (pq.ExecStatus.SINGLE_TUPLE,)
 _ENDS = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK, pq.ExecStatus.EMPTY_QUERY)
@@ -113,8 +114,8 @@ def _answer(pgconn: pq.abc.PGconn, question: Any) -> None:  # noqa: ANN401
         while pgconn.flush():
             _wait(pgconn, writes=True)
         _give(pgconn)
-    except psycopg.Error as error:
-        _failed("", str(error).encode(errors="replace"))
+    except psycopg.Error as error:  # what it said last, if it said anything
+        _failed("", str(error).removeprefix(_BROKEN).encode(errors="replace"))
 
 
 def _give(pgconn: pq.abc.PGconn) -> None:

@@ -19,6 +19,7 @@ from pgdyno.guard.interlock import (
     judge,
     original_of,
     read_armed,
+    repair_first,
 )
 from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import Armed, Lock, Status, Step
@@ -100,7 +101,7 @@ def _wrong(
         case Lock.repair:
             # A boot id that is none was put there by whoever shut the interlock (`shut`).
             why = "The machine lost power, and pages" if armed.boot_id else "Pages"
-            yield f"{why} may be torn: `pgdyno guard repair` before the server is started."
+            yield f"{why} may be torn. {repair_first(directory.path)}"
         case Lock.same_boot | Lock.clean if armed.step is not Step.disarming:
             yield (
                 f"{armed.include} is gone, though nothing can be torn ({lock.value}):"

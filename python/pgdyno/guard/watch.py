@@ -27,7 +27,7 @@ from pgdyno.guard.deadman import ALIVE, MODULE
 from pgdyno.guard.facts import Contents, LocalFacts, Pair, PrimaryFacts, Seen, StandbyFacts
 from pgdyno.guard.heartbeat import LOCK, VERSION, beat, take_lock
 from pgdyno.guard.include_file import Pages, read_pages, run_folder_of, write_pages
-from pgdyno.guard.interlock import admit, read_armed, require_in_memory
+from pgdyno.guard.interlock import admit, read_armed, repair_first, require_in_memory
 from pgdyno.guard.look import look_here, primary_connection, standby_connection
 from pgdyno.guard.lookers import Lag, Looker, contents_looker, primary_looker, standby_looker
 from pgdyno.guard.metrics import metrics
@@ -174,7 +174,9 @@ class Watch:
         found = admit(self.directory, self.bindir)
         if found in (Lock.same_boot, Lock.clean):
             self.on_event(f"the interlock is open again: {found.value}")
-        if found is not Lock.repair:
+        if found is Lock.repair:
+            self.on_event(f"pages may be torn. {repair_first(self.directory.path)}")
+        else:
             self._turn("on", ("the daemon begins",))
         self._start_deadman()
         notify.ready()

@@ -15,6 +15,14 @@ _LEAST: dict[str, float] = {
 _NO_LESS = "No pair keeps to less."
 
 
+ONCE = ("standby-power",)
+"""What a person may say is well as it was found, and is asked again when that changes."""
+ACCEPTABLE = (
+    "separate-power", "checksums", "checkpoint-timeout", "unlogged", "databases-seen", *ONCE,
+)  # fmt: skip
+"""Conditions that a person may accept as they are."""
+
+
 @dataclass(frozen=True, slots=True)
 class GuardLimits:
     """How far the standby may be from the primary while full pages are off."""

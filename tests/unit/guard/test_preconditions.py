@@ -11,10 +11,10 @@ import pytest
 
 from pgdyno.guard.facts import CYCLES, Contents, Seen, Slot
 from pgdyno.guard.metrics import FAMILIES
-from pgdyno.guard.preconditions import ACCEPTABLE, judged, require_acceptable
+from pgdyno.guard.preconditions import judged, require_acceptable
 from pgdyno.guard.preconditions.settings import advice
 from pgdyno.model.errors import PlanError
-from pgdyno.model.guard import Life
+from pgdyno.model.guard import ACCEPTABLE, Life
 from tests.unit.guard.facts import LOCAL, MIB, PAIR, PRIMARY, SEEN, STANDBY
 
 DOC = (Path(__file__).parents[3] / "docs" / "concepts" / "guard.md").read_text()
@@ -88,7 +88,9 @@ SPOILED = {
     "one-configuration": [local(stray_config="/data/postgresql.conf")],
     "server-process": [local(server_pid=None)],
     "run-folder": [local(run_folder_kind="ext4"), local(run_folder_wrong="closed")],
-    "interlock": [local(line_include=None), local(line_include="/run/other.conf")],
+    "interlock": [
+        local(line_include=None), local(line_include="/run/other.conf"), local(is_shut=True),
+    ],
     "separate-power": [
         replace(standby(life=Life("a", "1")), local=replace(LOCAL, standby_life=Life("a", "1"))),
         standby(is_by_loopback=True), standby(life=Life("", "1"))],
@@ -128,6 +130,14 @@ def test_who_does_not_answer_is_refused_with_the_reason() -> None:
     silent = replace(SEEN, pair=replace(PAIR, standby=None, standby_silence="no answer for 9 s"))
     (found,) = [one for one in judged(silent, ()) if not one.allows]
     assert (found.name, found.found) == ("standby-answers", "no answer for 9 s")
+
+
+def test_a_primary_with_torn_pages_is_not_to_be_started() -> None:
+    torn = replace(local(is_shut=True), pair=replace(PAIR, primary=None, contents=None))
+    changes = {one.name: one.change for one in judged(torn, ()) if not one.allows}
+    assert changes["primary-answers"] == "Repair it before you start it: see interlock."
+    assert changes["interlock"].startswith("Do not start the server: `pgdyno guard repair /data`")
+    assert changes["databases-seen"] == "The primary has to answer first."
 
 
 def test_before_it_is_armed_another_file_may_turn_them_on_but_not_off() -> None:

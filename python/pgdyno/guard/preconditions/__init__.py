@@ -12,15 +12,8 @@ from dataclasses import replace
 from pgdyno.guard.facts import Seen
 from pgdyno.guard.preconditions import contents, identity, local, replication, settings
 from pgdyno.model.errors import PlanError
-from pgdyno.model.guard import Finding
+from pgdyno.model.guard import ACCEPTABLE, Finding
 from pgdyno.model.wording import listed, plural
-
-ONCE = ("standby-power",)
-"""What a person may say is well as it was found, and is asked again when that changes."""
-ACCEPTABLE = (
-    "separate-power", "checksums", "checkpoint-timeout", "unlogged", "databases-seen", *ONCE,
-)  # fmt: skip
-"""What a person may accept as it is."""
 
 
 def judged(seen: Seen, accepted: Collection[str]) -> tuple[Finding, ...]:

@@ -23,6 +23,7 @@ def _registering(seen: Seen) -> Iterator[Finding]:
     if contents is None:
         yield Finding(
             "databases-seen", False, "none yet", "all of them",
+            "The primary has to answer first." if primary is None else
             "Let the guard's role connect to the primary's databases.",
         )  # fmt: skip
         return

@@ -18,9 +18,14 @@ def _answers(seen: Seen) -> Iterator[Finding]:
         yield Finding(
             f"{who}-answers", facts is not None,
             "it does" if facts is not None else silence or "it was not asked yet",
-            f"a session on the {who}", f"Start the {who}, or let the guard's role in (pg_hba.conf)."
-            if facts is None else "",
+            f"a session on the {who}", "" if facts is not None else _change_of(seen, who),
         )  # fmt: skip
+
+
+def _change_of(seen: Seen, who: str) -> str:
+    if who == "primary" and seen.local.is_shut:
+        return "Repair it before you start it: see interlock."
+    return f"Start the {who}, or let the guard's role in (pg_hba.conf)."
 
 
 def _primary(seen: Seen) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pgdyno.guard.facts import Seen
+from pgdyno.guard.interlock import repair_first
 from pgdyno.model.file_system import IN_MEMORY
 from pgdyno.model.guard import Finding
 
@@ -65,22 +66,31 @@ def _files(seen: Seen) -> Iterator[Finding]:
         " stops it." if stray else "",
     )  # fmt: skip
     if local.is_armed:
-        stands = local.line_include == local.include
-        yield Finding(
-            "interlock", stands,
-            f"{local.line_include or 'no line of the guard'}, in {local.config_file}",
-            local.include,
-            "" if stands else "`pgdyno guard arm` puts the line back; what took it out must leave"
-            " it.",
-        )  # fmt: skip
+        yield _interlock(seen)
     in_memory = local.run_folder_kind in IN_MEMORY
     passed = in_memory and not local.run_folder_wrong
     yield Finding(
         "run-folder", passed,
         local.run_folder_wrong or f"{local.include} on {local.run_folder_kind or 'nothing known'}",
         f"a file system in memory that can be written ({', '.join(IN_MEMORY)})",
-        "" if passed else "Name another one (--run-folder): its files have to go with the kernel,"
-        " so that a server whose machine lost power does not start.",
+        "" if passed else "Call `pgdyno guard arm` as root, who makes it for its user; or"
+        " name another one (--run-folder): its files have to go with the kernel, so that a server"
+        " whose machine lost power does not start.",
+    )  # fmt: skip
+
+
+def _interlock(seen: Seen) -> Finding:
+    local = seen.local
+    if local.is_shut:
+        return Finding(
+            "interlock", False, f"shut, {local.include} is gone: pages may be torn", "open",
+            repair_first(local.data),
+        )  # fmt: skip
+    stands = local.line_include == local.include
+    return Finding(
+        "interlock", stands,
+        f"{local.line_include or 'no line of the guard'}, in {local.config_file}", local.include,
+        "" if stands else "`pgdyno guard arm` puts the line back; what took it out must leave it.",
     )  # fmt: skip
 
 
