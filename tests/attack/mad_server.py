@@ -10,10 +10,10 @@ from contextlib import suppress
 from typing import Self
 
 from pgdyno.model.connection import Connection
-from tests.waiting import DEADLINE_S
 
 Saying = Callable[[str], Iterable[bytes] | None]
 """What is said to a statement; None: it has no rows."""
+_BETWEEN_BYTES_S = 60.0
 _TLS_OR_GSSAPI = (80877103, 80877104)
 
 
@@ -76,7 +76,7 @@ class MadServer:
         """Byte by byte, as long as a test waits between two."""
         for at in range(len(said)):
             yield said[at : at + 1]
-            self._over.wait(DEADLINE_S)
+            self._over.wait(_BETWEEN_BYTES_S)
 
     def _serve(self) -> None:
         with suppress(OSError):

@@ -24,7 +24,7 @@ from tests.attack.mad_server import (
     row,
     rows_of,
 )
-from tests.waiting import until
+from tests.waiting import DEADLINE_S, until
 
 STRING, BYTEA = 25, 17
 MIB = 1 << 20
@@ -36,8 +36,8 @@ def peak_kib() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def listening(mad: MadServer, patience_s: float = 60.0) -> Answers:
-    asked = Answers(name="a test", patience_s=patience_s)
+def listening(mad: MadServer) -> Answers:
+    asked = Answers(name="a test", patience_s=DEADLINE_S)
     asked.reach(mad.connection)
     return asked
 
@@ -100,7 +100,9 @@ def test_a_server_that_does_not_stop_is_refused_in_bounded_memory(how: str) -> N
     said, refused = GONE_ON[how]
     before = peak_kib()
     with MadServer(lambda _: said) as mad:
-        asked = listening(mad, 20.0)
+        asked = listening(mad)
+        if "no whole answer" in refused:
+            asked._patience_s = 5.0
         process = asked._process
         with pytest.raises(psycopg.Error, match=refused):
             list(asked.rows("SELECT 1", (TEXT,), limits=Limits(1000, MIB, 8 * MIB)))
@@ -116,13 +118,14 @@ def test_a_server_that_dribbles_is_given_up() -> None:
     def saying(query: str) -> Iterable[bytes] | None:
         return None if "2" in query else mad.dribbled(BEGUN + columns(STRING))
 
-    with MadServer(saying) as mad, listening(mad, 30.0) as asked:
+    with MadServer(saying) as mad, listening(mad) as asked:
         asked._patience_s = 3.0
         with pytest.raises(psycopg.OperationalError, match="no whole answer within 3 s"):
             asked.row("SELECT 1", (TEXT,))
         assert asked.closed
         with pytest.raises(psycopg.OperationalError, match="session is closed"):
             asked.row("SELECT 1", (TEXT,))
+        asked._patience_s = DEADLINE_S
         asked.reach(mad.connection)
         assert asked.row_or_none("SELECT 2", (TEXT,)) is None, "it is reached again"
 
@@ -146,7 +149,10 @@ def test_a_server_that_greets_without_end_is_refused(how: str) -> None:
     before = peak_kib()
     with MadServer(lambda _: None, said) as mad, Answers(name="a test") as asked:
         connection = mad.connection.with_parameters(
-            {**dict(mad.connection.parameters), "connect_timeout": "2"}
+            {
+                **dict(mad.connection.parameters),
+                "connect_timeout": "2" if "timeout" in refused else "600",
+            }
         )
         with pytest.raises(psycopg.Error, match=refused):
             asked.reach(connection)

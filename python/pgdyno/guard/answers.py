@@ -13,7 +13,7 @@ import select
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn, Self
 
@@ -34,6 +34,7 @@ from pgdyno.guard.listener import (
     TOO_MUCH,
 )
 from pgdyno.model.connection import Connection
+from pgdyno.model.errors import TargetError
 from pgdyno.model.units import bytes_text
 from pgdyno.model.wording import plural
 from pgdyno.session import NO_TIMEOUTS
@@ -104,7 +105,8 @@ class Answers:
             self._here = bytearray()
             self._expect(READY, _START_S)
         arguments = {**connection.arguments(), "application_name": self._name}
-        timeout_s = int(arguments.get("connect_timeout") or 0) or _CONNECT_S
+        said = str(arguments.get("connect_timeout"))  # what is no number is libpq's to refuse
+        timeout_s = (int(said) if said.isdecimal() else 0) or _CONNECT_S
         patience_s = _SPARE_S + timeout_s * len(connection.hosts) * _ADDRESSES
         self._ask({"connect": arguments, "patience_s": int(patience_s)})
         told = json.loads(self._expect(SESSION, patience_s))
@@ -296,6 +298,31 @@ class Answers:
         if self._process is not None:
             self._process.kill()
         self.close()
+
+
+@contextmanager
+def asking(connection: Connection) -> Iterator[None]:
+    """Errors of the server's, told as such."""
+    try:
+        yield
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise TargetError(
+            f"role {connection.user} may not do at {connection.shown()} what a repair takes:"
+            f" {str(error).strip()}",
+            "docs/concepts/guard.md tells which rights it needs. A standby takes no GRANT: while"
+            " its primary is down, name a superuser.",
+        ) from error
+    except NotTaken as error:
+        raise TargetError(
+            f"an answer of the server at {connection.shown()} is not taken: {error}",
+            "PostgreSQL does not answer so: is it the server that you meant? Take nothing from it.",
+        ) from error
+    except psycopg.Error as error:
+        said = " ".join(str(error).split())
+        raise TargetError(
+            f"the server at {connection.shown()} does not answer: {said}",
+            "Start it, and see that it lets this host in.",
+        ) from error
 
 
 @dataclass(slots=True)

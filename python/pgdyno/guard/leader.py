@@ -14,10 +14,10 @@ from typing import Any
 
 import psycopg
 
-from pgdyno.guard.answers import LONG_S, Limits
+from pgdyno.guard.answers import LONG_S, Limits, asking
 from pgdyno.guard.columns import FLAG, NAME, NUMBER, PLACE, TEXT, TIMELINE, Column
 from pgdyno.guard.relations import names_of
-from pgdyno.guard.source import Source, Wanted, asking, batches
+from pgdyno.guard.source import Source, Wanted, batches
 from pgdyno.guard.timelines import lines_of
 from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of

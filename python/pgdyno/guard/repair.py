@@ -18,13 +18,14 @@ from functools import partial
 
 from pgdyno.folders import Folder
 from pgdyno.guard import journal
+from pgdyno.guard.answers import asking
 from pgdyno.guard.closing import close_and_open, closed_by
 from pgdyno.guard.feed import feed
 from pgdyno.guard.fetch import fetched
 from pgdyno.guard.judge import Judge, Tally
 from pgdyno.guard.observe import life_of
 from pgdyno.guard.relations import opened
-from pgdyno.guard.source import Source, Wanted, asking
+from pgdyno.guard.source import Source, Wanted
 from pgdyno.guard.timelines import own_lines
 from pgdyno.guard.writing import Still, unasked, write_new
 from pgdyno.model.connection import Connection

@@ -16,7 +16,7 @@ from typing import Self
 import psycopg
 
 from pgdyno.folders import Folder
-from pgdyno.guard.answers import LONG_S, Answers, Limits, NotTaken
+from pgdyno.guard.answers import LONG_S, Answers, Limits, NotTaken, asking
 from pgdyno.guard.columns import BYTES, FLAG, NUMBER, PLACE, TEXT, maybe
 from pgdyno.guard.observe import NAME, OF_TARGET, TARGET
 from pgdyno.guard.timelines import left_at, lines_of
@@ -315,10 +315,15 @@ class Source:
             self._require_line(begin, lines)
         finally:
             if not self.session.closed:
-                # One that was promoted meanwhile has nothing to go on with.
-                was_promoted = psycopg.errors.ObjectNotInPrerequisiteState
-                with asking(self.connection), suppress(was_promoted):
-                    self.session.do("SELECT pg_wal_replay_resume()")
+                self._let_go()
+            else:  # its session was given up or broke: it would stand still for ever
+                with suppress(TargetError), self.again() as other:
+                    other._let_go()
+
+    def _let_go(self) -> None:
+        # One that was promoted meanwhile has nothing to go on with.
+        with asking(self.connection), suppress(psycopg.errors.ObjectNotInPrerequisiteState):
+            self.session.do("SELECT pg_wal_replay_resume()")
 
     def _require_line(self, begin: RedoBegin, lines: Sequence[tuple[int, str]]) -> None:
         """Refuse a standby whose files hold what the crashed cluster did not write.
@@ -469,28 +474,3 @@ def _behind(facts: StandbyFacts, begin: RedoBegin, needs: RedoNeeds) -> TargetEr
         f"Give it the crashed cluster's WAL up to {needs.end_lsn}: with --standby-data if it is on"
         " this host, else copy the segments into its pg_wal.",
     )
-
-
-@contextmanager
-def asking(connection: Connection) -> Iterator[None]:
-    """Errors of the server's, told as such."""
-    try:
-        yield
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise TargetError(
-            f"role {connection.user} may not do at {connection.shown()} what a repair takes:"
-            f" {str(error).strip()}",
-            "docs/concepts/guard.md tells which rights it needs. A standby takes no GRANT: while"
-            " its primary is down, name a superuser.",
-        ) from error
-    except NotTaken as error:
-        raise TargetError(
-            f"what the server answers at {connection.shown()} is not taken: {error}",
-            "PostgreSQL does not answer so: is it the server that you meant? Take nothing from it.",
-        ) from error
-    except psycopg.Error as error:
-        said = " ".join(str(error).split())
-        raise TargetError(
-            f"the server at {connection.shown()} does not answer: {said}",
-            "Start it, and see that it lets this host in.",
-        ) from error

@@ -113,6 +113,20 @@ def test_a_standby_of_the_same_history_is_held_and_let_go() -> None:
     assert late.statements.count("CHECKPOINT") == 2
 
 
+def test_a_standby_whose_session_is_gone_is_let_go_by_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else it would stand still for ever, and keep full pages on."""
+    standby, other = Told(PAUSED), Told(PAUSED)
+    other.session.close = lambda: None
+    monkeypatch.setattr(standby, "again", lambda: other)
+    with standby.held(CRASHED, LINES, 1.0):
+        standby.session.closed = True
+        standby.said = [PAUSED]
+    assert other.statements == ["SELECT pg_wal_replay_resume()"]
+    assert standby.statements[-1] != "SELECT pg_wal_replay_resume()"
+
+
 OTHER = {
     "has replayed WAL of timeline 3 up to 0/3000500": [
         # It followed a promoted one, and its files said so only once they were flushed.
