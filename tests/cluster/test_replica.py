@@ -41,20 +41,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
 PROTOCOL = Protocol(1, 0.0, 600.0, 20.0, False, 0.02, 0.95, Rung.D0)
-PLAN = """
-name = "replica"
-question = "What do reads of a replica leave to the server?"
-
-[target]
-kind = "running"
-conninfo = "{primary}"
-replica = "{replica}"
-
-[workload]
-kind = "tpcc"
-warehouses = 1
-connections = 4
-
+STAGES = """
 [protocol]
 rounds = 1
 warmup_s = 0.5
@@ -69,6 +56,23 @@ name = "with-a-replica"
 why = "It does not read."
 client = {{ replica_connections = 2 }}
 """
+PLAN = (
+    """
+name = "replica"
+question = "What do reads of a replica leave to the server?"
+
+[target]
+kind = "running"
+conninfo = "{primary}"
+replica = "{replica}"
+
+[workload]
+kind = "tpcc"
+warehouses = 1
+connections = 4
+"""
+    + STAGES
+)
 Pair = tuple[Connection, Connection]
 
 
@@ -242,7 +246,8 @@ def test_a_plan_with_a_replica(folder: Path, pair: Pair) -> None:
     assert "a replica answered a part of the load, whose sessions were not sampled" in shown
 
 
-OURS = """
+OURS = (
+    """
 name = "own-replica"
 question = "What do reads of a replica leave to the server?"
 
@@ -261,21 +266,9 @@ payment = 20
 order_status = 30
 delivery = 5
 stock_level = 20
-
-[protocol]
-rounds = 1
-warmup_s = 0.5
-window_s = 3
-
-[[stage]]
-name = "alone"
-why = "The server answers all."
-
-[[stage]]
-name = "with-a-replica"
-why = "It does not read."
-client = {{ replica_connections = 2 }}
 """
+    + STAGES
+)
 
 
 @pytest.mark.wide

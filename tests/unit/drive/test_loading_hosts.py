@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -29,7 +30,8 @@ class Host:
     def __init__(self, **changes: Any) -> None:
         self.stdin, self.stdout = self, self
         self.told: list[dict[str, Any]] = []
-        self._lines = [json.dumps({"hello": asdict(replace(MACHINE, **changes))})]
+        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._lines.put(json.dumps({"hello": asdict(replace(MACHINE, **changes))}) + "\n")
         self.answer: dict[str, Any] | None = {"result": asdict(REPORT)}
         self.is_closed = False
 
@@ -37,22 +39,20 @@ class Host:
         message = json.loads(line)
         if "load" in message:
             self.told.append(message["load"])
-            self._lines += [json.dumps({"loading": asdict(HALF)})]
+            self._lines.put(json.dumps({"loading": asdict(HALF)}) + "\n")
             if self.answer is None:
                 self.close()
             else:
-                self._lines.append(json.dumps(self.answer))
+                self._lines.put(json.dumps(self.answer) + "\n")
 
     def flush(self) -> None: ...
 
     def close(self) -> None:
         self.is_closed = True
+        self._lines.put("")
 
     def readline(self, _size: int = -1) -> str:
-        while not self._lines:
-            if self.is_closed:
-                return ""
-        return self._lines.pop(0) + "\n"
+        return self._lines.get()
 
     def wait(self, _timeout_s: float) -> int | None:
         return 0
