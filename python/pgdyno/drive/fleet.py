@@ -109,11 +109,12 @@ class Head:
     def __enter__(self) -> Head:
         """Reach all hosts: each has said what it is."""
         try:
+            # First of all: of many hosts, one is begun long after another.
+            threading.Thread(target=self._show_life, name="pgdyno head", daemon=True).start()
             for name in self._fleet.hosts:
                 link = open_link(name, self._fleet, self._way_to(name), self._inbox)
                 self.links.append(link)
                 self._stack.callback(link.end)
-            threading.Thread(target=self._show_life, name="pgdyno head", daemon=True).start()
             patience_s = max(self._way_to(one.name).hello_s for one in self.links)
             self._until(lambda: all(one.machine for one in self.links), patience_s, "be reached")
         except BaseException:
@@ -131,7 +132,7 @@ class Head:
     def _show_life(self) -> None:
         """Say something twice a second, whatever else we wait for: hosts go by our silence."""
         while not self._over.wait(_TOLD_S):
-            for link in self.links:
+            for link in tuple(self.links):
                 link.say({"alive": True})
 
     def _close(self) -> None:

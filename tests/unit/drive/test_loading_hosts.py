@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import queue
+import threading
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from pgdyno.model.fleet import Fleet
 from pgdyno.model.loading import LoadReport, PhaseSeconds
 from pgdyno.model.progress import LoadProgress
 from tests.data.hosts import MACHINE
+from tests.waiting import DEADLINE_S
 
 SERVER = Connection("10.0.0.5", 5432, "u", "shop")
 REPORT = LoadReport(1, {}, 2.0, (PhaseSeconds("copy", 1.5, 3.0),), 10, 100)
@@ -34,9 +36,12 @@ class Host:
         self._lines.put(json.dumps({"hello": asdict(replace(MACHINE, **changes))}) + "\n")
         self.answer: dict[str, Any] | None = {"result": asdict(REPORT)}
         self.is_closed = False
+        self.sees_life = threading.Event()
 
     def write(self, line: str) -> None:
         message = json.loads(line)
+        if "alive" in message:
+            self.sees_life.set()
         if "load" in message:
             self.told.append(message["load"])
             self._lines.put(json.dumps({"loading": asdict(HALF)}) + "\n")
@@ -84,6 +89,22 @@ def test_each_host_is_told_the_whole_and_its_part(monkeypatch: pytest.MonkeyPatc
     assert [one.copy_s for one in alone] == [1.5] * 3
     assert (told[-1].rows, told[-1].share) == (30, 1.0)
     assert all(host.is_closed for host in hosts)
+
+
+def test_the_first_of_many_hosts_hears_of_the_head_while_the_last_is_begun(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It went by five seconds of silence, and a hundred take longer to begin."""
+    hosts = [Host(), Host()]
+
+    def start(at: Any, *_: object) -> Any:
+        if at.place == "1":
+            assert hosts[0].sees_life.wait(DEADLINE_S)
+        return hosts[int(at.place)]
+
+    monkeypatch.setattr(loading_hosts, "transports", lambda: {"local": Transport("local", start)})
+    with LoadingHosts(Fleet(("local:0", "local:1")), SERVER):
+        pass
 
 
 def test_progress_is_that_of_all_hosts_by_their_work() -> None:
