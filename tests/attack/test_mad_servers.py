@@ -99,16 +99,14 @@ GONE_ON: dict[str, tuple[Iterable[bytes], str]] = {
 def test_a_server_that_does_not_stop_is_refused_in_bounded_memory(how: str) -> None:
     said, refused = GONE_ON[how]
     before = peak_kib()
-    with MadServer(lambda _: said) as mad:
-        asked = listening(mad)
+    with MadServer(lambda _: said) as mad, listening(mad) as asked:
         if "no whole answer" in refused:
             asked._patience_s = 5.0
         process = asked._process
         with pytest.raises(psycopg.Error, match=refused):
             list(asked.rows("SELECT 1", (TEXT,), limits=Limits(1000, MIB, 8 * MIB)))
-        asked.close()
-        assert process is not None
-        assert process.code() is not None, "nobody listens to it any more"
+    assert process is not None
+    assert process.code() is not None, "nobody listens to it any more"
     assert peak_kib() - before < 100 << 10
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import select
 import signal
@@ -35,7 +36,8 @@ READY, SESSION, ROW, END, FAILED, TOO_MUCH = b"H", b"S", b"R", b"D", b"E", b"M"
 TEXT_BYTES_MAX = 8192
 """Of an error's text, which a server may make as long as it likes."""
 _BROKEN = "consuming input failed: "  # psycopg's, before the server's words
-_NO_ROOM = b"cannot allocate memory for input buffer"  # libpq's words
+# libpq's own words; those of a server come behind ERROR or FATAL.
+_NO_ROOM = re.compile(rb"cannot allocate memory for input buffer|(?:^|failed: )out of memory")
 _ROWS = (pq.ExecStatus.SINGLE_TUPLE,)
 _ENDS = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK, pq.ExecStatus.EMPTY_QUERY)
 _FAILURES = (pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.NONFATAL_ERROR, pq.ExecStatus.BAD_RESPONSE)
@@ -166,7 +168,7 @@ def _wait(pgconn: pq.abc.PGconn, *, writes: bool) -> None:
 
 
 def _failed(sqlstate: str, text: bytes) -> None:
-    if not sqlstate and _NO_ROOM in text:
+    if not sqlstate and _NO_ROOM.search(text):
         raise MemoryError
     state = sqlstate.encode().ljust(_SQLSTATE_BYTES)[:_SQLSTATE_BYTES]
     _say(FAILED, state, text[:TEXT_BYTES_MAX])
