@@ -74,7 +74,8 @@ def test_variables_of_libpq_are_forgotten_and_those_of_pgdyno_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A journal named by PGDYNO_HOST_STATE was written elsewhere once a server had been started."""
-    ours = {"PGDYNO_HOME": "/a", "PGDYNO_HOST_STATE": "/b", "PGDYNO_GUARD_STATE": "/c"}
+    ours = {"PGDYNO_HOME": "/a", "PGDYNO_HOST_STATE": "/b", "PGDYNO_GUARD_STATE": "/c",
+            "PGDYNO_DISK_LOCKS": "/d"}  # fmt: skip
     theirs = {"PGOPTIONS": "-c work_mem=8MB", "PGSERVICE": "x"}
     for name, value in (ours | theirs).items():
         monkeypatch.setenv(name, value)

@@ -48,7 +48,13 @@ def test_every_good_plan_has_a_specification(path: Path) -> None:
     plan = resolve(draft, installed(18), HOST, builds=builds_of(draft, installed(18)))
     for stage in plan.stages:
         spec: dict[str, Any] = {
-            **drive_spec(CONNECTION, stage.workload, plan.protocol, {"c_last": 1})
+            **drive_spec(
+                CONNECTION,
+                stage.workload,
+                plan.protocol,
+                {"c_last": 1},
+                replica=CONNECTION if stage.workload.replica_connections else None,
+            )
         }
         assert json.loads(json.dumps(spec, allow_nan=False)) == spec
         assert spec["workload"]["kind"] == stage.workload.kind
