@@ -17,7 +17,7 @@ from pgdyno.api.table import Table
 from pgdyno.catalog.contract import default, require_release
 from pgdyno.drive.driver import Driven
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import DriveError
+from pgdyno.model.errors import DriveError, PgdynoError
 from pgdyno.model.plan import Protocol
 from pgdyno.model.progress import DriveProgress
 from pgdyno.model.run import Series
@@ -25,6 +25,7 @@ from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Workload
 from pgdyno.stats.ceiling import ceiling_per_s, fitting
 from pgdyno.stats.client_limit import ceiling_share, client_limit, load_of
+from pgdyno.stats.finding import Unknown
 from pgdyno.store.calibration import read_ceilings
 from pgdyno.target.database_use import in_use
 from pgdyno.target.home import home
@@ -137,13 +138,18 @@ def _client(
     # A ceiling is that of our own driver.
     known = read_ceilings(home()) if workload.engine == "pgdyno" else ()
     ceiling = fitting(known, this_machine(), workload.kind, workload.face, workload.connections)
-    load = load_of(
-        driven.client,
-        host_idle_share=idle_share,
-        server_on_host=connection.is_local,
-        transactions_per_s=driven.transactions / driven.window_s,
-        ceiling_per_s=None if ceiling is None else ceiling_per_s(ceiling, driven.client.threads),
-    )
+    try:
+        load = load_of(
+            driven.client,
+            host_idle_share=idle_share,
+            server_on_host=connection.is_local,
+            transactions_per_s=driven.transactions / driven.window_s,
+            ceiling_per_s=None
+            if ceiling is None
+            else ceiling_per_s(ceiling, driven.client.threads),
+        )
+    except PgdynoError as error:  # of pgbench's process nobody looked near the ends of the window
+        return client_sentence(Unknown(error.fact))
     share = ceiling_share(load)
     reached = "" if share is None else f"; {share:.0%} of the driver's ceiling on this machine"
     return client_sentence(client_limit(load), reached)

@@ -8,11 +8,13 @@ from typing import Any, cast
 
 import pytest
 
-from pgdyno.api import Driven
+from pgdyno.api import Driven, windows
 from pgdyno.api.bench_words import client_sentence, rates_line
+from pgdyno.model.connection import Connection
 from pgdyno.model.workload import TEXT_MIX, Tpcc, Workload
 from pgdyno.stats.client_limit import ClientLoad, client_limit
 from pgdyno.stats.finding import Finding
+from tests.data.hosts import CLIENT
 
 LIKE = "(TPC-C-like, not a TPC result)"
 
@@ -73,3 +75,19 @@ def test_whether_the_client_was_the_limit_is_a_sentence(changes: dict[str, Any],
     assert said.startswith(says)
     assert said.endswith(".")
     assert not isinstance(answer, Finding) or answer.advice in said
+
+
+def test_a_window_whose_driver_nobody_looked_at_has_figures_all_the_same() -> None:
+    """One second of pgbench on a busy machine ended with an error, its transactions lost."""
+    unseen = cast(
+        "Driven",
+        SimpleNamespace(
+            client=replace(CLIENT, user_s=None, system_s=None), transactions=10, window_s=1.0
+        ),
+    )
+    pgbench = replace(tpcc(), engine="pgbench")
+    said = windows._client(unseen, pgbench, 0.5, Connection("/tmp", 5432, "u", "d"))
+    assert said == (
+        "Whether the client was the limit is not known: the driver's CPU time in the window is not"
+        " known, it was not read near its ends."
+    )
