@@ -126,7 +126,8 @@ WANTED := /usr/lib/postgresql/15/bin/postgres:postgresql-15 /usr/sbin/pgbouncer:
 # A server of SSH, for tests: installed, it would begin to serve the machine.
 $(VENV)/sshd: | $(VENV)/installed
 	@rm -rf $@.new && mkdir $@.new
-	@if (cd $@.new && apt-get download -qq openssh-server libwrap0 2>/dev/null \
+	@fetched() { apt-get download -qq openssh-server libwrap0 2>/dev/null; }; \
+	if (cd $@.new && { fetched || { apt-get update -qq 2>/dev/null && fetched; }; } \
 	  && for one in *.deb; do dpkg -x "$$one" . || exit 1; done && rm -- *.deb); \
 	then mv $@.new $@; else echo "note: no server of SSH is there for tests, which are skipped"; fi
 
