@@ -30,6 +30,7 @@ from pgdyno.guard.listener import (
     READY,
     ROW,
     SESSION,
+    SQLSTATE_BYTES,
     TEXT_BYTES_MAX,
     TOO_MUCH,
 )
@@ -47,7 +48,6 @@ _SPARE_S = 60.0
 _START_S = 600.0  # of our own process on a machine that is busy
 _END_S = 5.0
 _READ_BYTES = 1 << 16
-_SQLSTATE_BYTES = 5
 
 
 class NotTaken(psycopg.OperationalError):
@@ -254,10 +254,10 @@ class Answers:
         return bytes(self._take(bytes_, patience))
 
     def _raise(self, kind: bytes, bytes_: int, patience: Patience) -> NoReturn:
-        if kind == FAILED and bytes_ <= _SQLSTATE_BYTES + TEXT_BYTES_MAX:
+        if kind == FAILED and bytes_ <= SQLSTATE_BYTES + TEXT_BYTES_MAX:
             text = bytes(self._take(bytes_, patience))
-            state = text[:_SQLSTATE_BYTES].decode(errors="replace").strip()
-            raise _kind_of(state)(text[_SQLSTATE_BYTES:].decode(errors="replace").strip())
+            state = text[:SQLSTATE_BYTES].decode(errors="replace").strip()
+            raise _kind_of(state)(text[SQLSTATE_BYTES:].decode(errors="replace").strip())
         if kind == TOO_MUCH:
             raise NotTaken(
                 f"what it says takes more memory than the {bytes_text(MEMORY_BYTES)} that there"

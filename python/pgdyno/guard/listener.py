@@ -41,7 +41,8 @@ _NO_ROOM = re.compile(rb"cannot allocate memory for input buffer|(?:^|failed: )o
 _ROWS = (pq.ExecStatus.SINGLE_TUPLE,)
 _ENDS = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK, pq.ExecStatus.EMPTY_QUERY)
 _FAILURES = (pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.NONFATAL_ERROR, pq.ExecStatus.BAD_RESPONSE)
-_SQLSTATE_BYTES = 5
+SQLSTATE_BYTES = 5
+"""Of what an error begins with; blanks where none is known."""
 
 
 def main() -> None:
@@ -170,7 +171,7 @@ def _wait(pgconn: pq.abc.PGconn, *, writes: bool) -> None:
 def _failed(sqlstate: str, text: bytes) -> None:
     if not sqlstate and _NO_ROOM.search(text):
         raise MemoryError
-    state = sqlstate.encode().ljust(_SQLSTATE_BYTES)[:_SQLSTATE_BYTES]
+    state = sqlstate.encode().ljust(SQLSTATE_BYTES)[:SQLSTATE_BYTES]
     _say(FAILED, state, text[:TEXT_BYTES_MAX])
 
 

@@ -12,9 +12,8 @@ from pgdyno.model.wording import listed
 
 CHANCE = "what differs between them is chance, or where on it their files lie"
 """Of folders on one file system: no number of rounds would make that a difference of storage."""
-
-
 ITSELF = "storage would be compared with itself"
+"""Of a pair of stages that nothing else tells apart."""
 
 
 @dataclass(frozen=True, slots=True)

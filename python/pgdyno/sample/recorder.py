@@ -292,14 +292,12 @@ class Recorder:
 
     def telemetry(self) -> TelemetryReport:
         """What was read, what that cost, and what could not be."""
+        seconds = self._ended_s - self._began_s
         return TelemetryReport(
             self._telemetry,
-            self._ended_s - self._began_s,
+            seconds,
             self._cpu_ns / 1e9,
-            tuple(
-                _cost(one, self._accounts[one.name], self._ended_s - self._began_s)
-                for one in self._readable
-            ),
+            tuple(_cost(one, self._accounts[one.name], seconds) for one in self._readable),
             self._missing,
         )
 
