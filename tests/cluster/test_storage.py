@@ -220,16 +220,23 @@ def test_a_disk_that_is_probed_is_nobody_elses(folder: Path, home_env: Path) -> 
     until_measuring(folder / "s.sqlite", process)
     until(lambda: list(first.glob(".pgdyno-storage-*")), "its folder")
     (own,) = first.glob(".pgdyno-storage-*")
-    probe = storage(second, home=home_env, out=folder / "other.sqlite")
     words = [sys.executable, "-m", "pgdyno", "run", str(plan), "--out", str(folder / "r.sqlite")]
-    run = subprocess.run(words, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    found = []
+    for dry in ((), ("--dry-run",)):
+        found.append(storage(second, home=home_env, out=folder / "other.sqlite", more=dry))
+        found.append(
+            subprocess.run(
+                [*words, *dry], capture_output=True, text=True, timeout=DEADLINE_S, check=False
+            )
+        )
     assert process.poll() is None, "it ended too early"
     process.send_signal(signal.SIGINT)
     process.wait(DEADLINE_S)
 
-    for done in (probe, run):
+    for done in found:
         said = " ".join(done.stderr.split())
         assert done.returncode == 3, said
+        assert ("Nothing was touched." in done.stdout + said) == ("--dry-run" in done.args)
         assert "on which another pgdyno measures: process" in said
         assert f"process {process.pid} of user" in said
         assert f"in {own}" in said

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pgdyno.api.experiments.plan import run
     from pgdyno.api.experiments.prove import PROBE_NAMES, prove
     from pgdyno.api.experiments.stage import measure
-    from pgdyno.api.experiments.storage import storage, storage_cost
+    from pgdyno.api.experiments.storage import require_storage_free, storage, storage_cost
     from pgdyno.api.first_plan import FirstPlan
     from pgdyno.api.fleets import fleet
     from pgdyno.api.guard import Guard
@@ -82,7 +82,7 @@ _WHERE = {
     "experiments.plan": ("run",),
     "experiments.prove": ("PROBE_NAMES", "prove"),
     "experiments.stage": ("measure",),
-    "experiments.storage": ("storage", "storage_cost"),
+    "experiments.storage": ("require_storage_free", "storage", "storage_cost"),
     "first_plan": ("FirstPlan",),
     "fleets": ("fleet",),
     "guard": ("Guard",),
@@ -132,7 +132,7 @@ __all__ = [
     "climb", "compare", "connection_to", "diagnose", "drill", "driving_text", "estimate_load",
     "export", "fleet", "history", "import_results", "knee", "knob", "knobs", "lint", "load",
     "load_files", "load_plan", "loaded", "loading_text", "machine", "measure", "plans", "propose",
-    "prove", "resume", "run", "storage", "storage_cost", "wal",
+    "prove", "require_storage_free", "resume", "run", "storage", "storage_cost", "wal",
 ]  # fmt: skip
 
 

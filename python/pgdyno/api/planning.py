@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console, RenderableType
 
+from pgdyno.api.plan_disks import require_plan_disks_free
 from pgdyno.api.stage_machine import looked_at
 from pgdyno.api.table import Table
 from pgdyno.model.errors import DriveError, PgdynoError, PlanError
@@ -145,10 +146,12 @@ class Plan:
         Raises:
             PlanError: Our role lacks rights on a running server: each, and what grants it.
             StoreError: There is such a file.
+            TargetError: Another pgdyno measures on a disk of the plan now: who, and where.
         """
         require_rights(self.record, self.server)
         if out is not None:
             require_new(out)
+        require_plan_disks_free(self.record)
 
     def replace(self, changes: _Set) -> Plan:
         """The same plan with other values, e.g. `{"protocol.rounds": 3}`.

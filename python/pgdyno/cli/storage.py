@@ -100,6 +100,7 @@ def storage(
     _announce(wish)
     if dry_run:
         stderr.print("Nothing was touched.")
+        api.require_storage_free(wish)
         return
     with LiveView(stderr) as view:
         run = api.storage(

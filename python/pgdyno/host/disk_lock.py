@@ -48,21 +48,55 @@ def disks_taken(
     Raises:
         TargetError: Another pgdyno has one of them: which, and where it works.
     """
-    folder_on: dict[str, Path] = {}
-    for folder in folders:
-        for disk in device_claims(existing(folder)).disks:
-            folder_on.setdefault(disk, folder)
-    place = Path(environ.get(VARIABLE) or _DISKS)
+    folder_on = _disks_below(folders)
     with ExitStack() as held:
         for disk in sorted(folder_on):  # all take them in one order, so that one of two gets both
             try:
-                handle = os.open(place / disk, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                handle = os.open(
+                    _shown(environ) / disk, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+                )
             except OSError:
                 continue  # not shown here: who else uses it cannot be known
             held.callback(os.close, handle)
             if not _takes(handle, alone):
-                raise _taken(disk, folder_on[disk], handle)
+                raise _taken(disk, folder_on[disk], _holders(os.fstat(handle), alone=alone))
         yield
+
+
+def require_free(
+    folders: Iterable[Path], *, alone: bool, environ: Mapping[str, str] = os.environ
+) -> None:
+    """Refuse as `disks_taken` would now, and take nothing: a look must not keep others away.
+
+    A holder that the kernel does not list, as one of another container, is seen by `disks_taken`
+    alone.
+
+    Args:
+        folders: See `disks_taken`, as what follows.
+        alone: Nobody may use the disks.
+        environ: May name another folder of disks.
+
+    Raises:
+        TargetError: Another pgdyno has one of them.
+    """
+    for disk, folder in sorted(_disks_below(folders).items()):
+        with suppress(OSError):  # not shown here
+            if there := _holders((_shown(environ) / disk).stat(), alone=alone):
+                raise _taken(disk, folder, there)
+
+
+def _disks_below(folders: Iterable[Path]) -> dict[str, Path]:
+    """Each disk with the first of the folders on it."""
+    found: dict[str, Path] = {}
+    for folder in folders:
+        for disk in device_claims(existing(folder)).disks:
+            found.setdefault(disk, folder)
+    return found
+
+
+def _shown(environ: Mapping[str, str]) -> Path:
+    """The folder that shows all disks."""
+    return Path(environ.get(VARIABLE) or _DISKS)
 
 
 def _takes(handle: int, alone: bool) -> bool:
@@ -72,24 +106,25 @@ def _takes(handle: int, alone: bool) -> bool:
         return True
 
 
-def _taken(disk: str, folder: Path, handle: int) -> TargetError:
-    who = [_described(pid, disk) for pid in _holders(handle)]
+def _taken(disk: str, folder: Path, holders: Iterable[int]) -> TargetError:
+    who = [_described(pid, disk) for pid in holders]
     holder = listed(who) if who else "a process that is not shown here, perhaps of a container"
     return TargetError(
         f"{folder} lies on disk {disk}, on which another pgdyno measures: {holder}", _HINT
     )
 
 
-def _holders(handle: int) -> list[int]:
-    """Who has a lock on what is open, by number."""
-    facts = os.fstat(handle)
+def _holders(facts: os.stat_result, *, alone: bool) -> list[int]:
+    """Processes whose lock on a disk keeps away who wants it alone, or beside others."""
     device = f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}:{facts.st_ino}"
     found = []
     with suppress(OSError):
         for line in (_PROC / "locks").read_text().splitlines():
             # "1: FLOCK ADVISORY WRITE 4728 00:16:1 0 EOF"; an arrow before the kind: it waits.
             words = line.split()
-            if len(words) > 5 and words[1] == "FLOCK" and words[5] == device:
+            if len(words) <= 5 or words[1] != "FLOCK" or words[5] != device:
+                continue
+            if alone or words[3] == "WRITE":
                 found.append(int(words[4]))
     return sorted({pid for pid in found if pid > 0})
 

@@ -9,7 +9,7 @@ import pytest
 
 from pgdyno.folders import scratch
 from pgdyno.host import disk_lock
-from pgdyno.host.disk_lock import VARIABLE, disks_taken
+from pgdyno.host.disk_lock import VARIABLE, disks_taken, require_free
 from pgdyno.model.errors import TargetError
 from pgdyno.model.floor import DeviceClaims
 
@@ -82,13 +82,32 @@ def test_runs_that_compare_no_disks_are_beside_each_other(
         pytest.fail("a run would disturb a probe")
 
 
+def test_a_look_is_told_what_a_taking_would_be(tmp_path: Path, locks: dict[str, str]) -> None:
+    first, second, apart = made(tmp_path, "a-sda", "b-sda", "b-sdb")
+    with disks_taken([first], alone=False, environ=locks):
+        require_free([second], alone=False, environ=locks)
+        with pytest.raises(TargetError) as looked:
+            require_free([apart, second], alone=True, environ=locks)
+        with (
+            pytest.raises(TargetError) as refused,
+            disks_taken([second], alone=True, environ=locks),
+        ):
+            pytest.fail("a probe would disturb a run")
+        assert (looked.value.fact, looked.value.hint) == (refused.value.fact, refused.value.hint)
+    with disks_taken([first], alone=True, environ=locks):
+        require_free([apart / "not-there-yet"], alone=True, environ=locks)
+        with pytest.raises(TargetError, match=f"another pgdyno measures: process {os.getpid()} of"):
+            require_free([second], alone=False, environ=locks)
+    require_free([second], alone=True, environ=locks)
+
+
 def test_what_the_kernel_does_not_show_is_not_locked(tmp_path: Path, locks: dict[str, str]) -> None:
     (only,) = made(tmp_path, "a-sdz")
     with (
         disks_taken([only], alone=True, environ=locks),
         disks_taken([only], alone=True, environ=locks),
     ):
-        pass
+        require_free([only], alone=True, environ=locks)
 
 
 def test_a_holder_that_is_not_shown_is_told_as_such(

@@ -9,7 +9,7 @@ stops when it is decided leaves out what its looks show to be needed no more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -19,12 +19,12 @@ from pgdyno.analysis.run import plan_in
 from pgdyno.analysis.stopping import at_looks, last_rounds, still_needed
 from pgdyno.api.kept_ceilings import ceilings_of
 from pgdyno.api.notebook_line import with_line
+from pgdyno.api.plan_disks import plan_disks_taken
 from pgdyno.api.planning import Plan
 from pgdyno.api.runs import Experiment, Run, named_now, reported
 from pgdyno.api.stage_machine import machine_of, require_allowed
 from pgdyno.catalog.contract import require_release
 from pgdyno.drive.fleet import look
-from pgdyno.host.disk_lock import disks_taken
 from pgdyno.model.build import Build
 from pgdyno.model.calibration import Ceiling
 from pgdyno.model.errors import Interrupted, LostError, MachineError, PlanError, TargetError
@@ -125,7 +125,7 @@ def carried_out(
     require_rights(record, plan.server)
 
     def begin() -> None:
-        with _disks_of(record):
+        with plan_disks_taken(record):
             target = open_target(
                 record.target, plan.server, plan.host, plan.builds.facts, _folders(record.stages),
                 prewarm=record.protocol.prewarm,
@@ -165,7 +165,7 @@ def _go_on(run: Run, again: bool, on_event: Listener) -> None:
             {"pgdyno": own_version(), **asdict(_manifest(plan))},
         )
         require_page(path.with_suffix(".html"), beside=(path,))
-        held.enter_context(_disks_of(plan))
+        held.enter_context(plan_disks_taken(plan))
         target = opened_again(plan, plan.stages)
         with _waiting(plan, target, on_event), ending(target.close):
             require_same({"PostgreSQL": asdict(info.build)}, {"PostgreSQL": asdict(target.build)})
@@ -338,7 +338,7 @@ def rehearsed_again(plan: PlanRecord, stages: Sequence[Stage]) -> Iterator[Targe
         PlanError: See `opened_again`, or a server refuses a stage's settings.
         TargetError: See `opened_again`.
     """
-    with _disks_of(plan):
+    with plan_disks_taken(plan):
         target = opened_again(plan, stages)
         with ending(target.close):
             _require_ready(plan, target, stages)
@@ -364,17 +364,6 @@ def _require_ready(plan: PlanRecord, target: Target, stages: Sequence[Stage]) ->
 def _folders(stages: Sequence[Stage]) -> list[str]:
     """Those that stages name for their clusters."""
     return [stage.folder for stage in stages if stage.folder is not None]
-
-
-def _disks_of(plan: PlanRecord) -> AbstractContextManager[None]:
-    """The disks of a plan's clusters, taken while its trials are carried out.
-
-    Who compares storage has them alone; other runs have always been beside each other.
-    """
-    if plan.target.kind == "running":
-        return nullcontext()
-    places = {stage.folder or str(data_folder()) for stage in plan.stages}
-    return disks_taken([data_folder(), *map(Path, sorted(places))], alone=len(places) > 1)
 
 
 def _manifest(plan: PlanRecord) -> HostManifest:

@@ -21,7 +21,7 @@ from pgdyno.analysis.storage import storage_facts
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.runs import Experiment, Run
 from pgdyno.api.storing import begun, going_on, stored
-from pgdyno.host.disk_lock import disks_taken
+from pgdyno.host.disk_lock import disks_taken, require_free
 from pgdyno.model.bounds import require_within
 from pgdyno.model.errors import PgdynoError, PlanError, StoreError
 from pgdyno.model.floor import (
@@ -93,6 +93,15 @@ def storage_cost(wish: Wish) -> Cost:
     return replace(cost(wish), free_bytes=free_bytes, places=places)
 
 
+def require_storage_free(wish: Wish) -> None:
+    """Look whether its disks are measured on now; nothing is touched, and nothing taken.
+
+    Raises:
+        TargetError: Another pgdyno measures on one of them: who, and where.
+    """
+    require_free(_folders(wish), alone=True)
+
+
 @with_line
 def storage(
     wish: Wish,
@@ -157,7 +166,11 @@ def resume(run: Run, _again: bool, on_event: Listener) -> Run:
 
 
 def _disks_of(wish: Wish) -> AbstractContextManager[None]:
-    return disks_taken([Path(path) for path in wish.paths], alone=True)
+    return disks_taken(_folders(wish), alone=True)
+
+
+def _folders(wish: Wish) -> list[Path]:
+    return [Path(path) for path in wish.paths]
 
 
 def _check_numbers(wish: Wish) -> None:
