@@ -33,6 +33,7 @@ from measure import Command, Failure, Spread, exit_code, table, write_json
 
 from pgdyno.analysis.stopping import at_looks, so_far
 from pgdyno.model.looks import LOOKS
+from pgdyno.model.manifest import HostManifest
 from pgdyno.model.plan import Plan
 from pgdyno.model.run import TrialRecord, TrialState
 from pgdyno.stats.verdict import Comparison
@@ -90,9 +91,9 @@ def replay(path: Path) -> Replayed:
             f"{path} is no run of a plan whose rounds have looks", f"They are {[*LOOKS]}."
         )
     stopping = replace(plan, protocol=replace(plan.protocol, stop="decided"))
-    looked = _until_decided(stopping, trials, replaced)
+    looked = _until_decided(stopping, info.host, trials, replaced)
     rounds = max(one.rounds for one in looked)
-    compared = so_far(plan, trials, replaced)
+    compared = so_far(plan, info.host, trials, replaced)
     ends = {
         (one.stage, one.round): (one.ended_ns - info.started_ns) / 1e9
         for one in trials if one.ended_ns is not None
@@ -109,7 +110,10 @@ def replay(path: Path) -> Replayed:
 
 
 def _until_decided(
-    plan: Plan, trials: Sequence[TrialRecord], replaced: Sequence[TrialRecord]
+    plan: Plan,
+    host: HostManifest,
+    trials: Sequence[TrialRecord],
+    replaced: Sequence[TrialRecord],
 ) -> tuple[Said, ...]:
     """What the looks say, each seeing the rounds before it only."""
     for rounds in plan.protocol.looks:
@@ -118,7 +122,7 @@ def _until_decided(
             else TrialRecord(one.number, one.round, one.stage, one.ident, TrialState.PLANNED)
             for one in trials
         ]  # fmt: skip
-        compared = at_looks(plan, seen, replaced)
+        compared = at_looks(plan, host, seen, replaced)
         if all(one.stopped for one in compared):
             break
     return tuple(Said.of(one, one.look or rounds) for one in compared)

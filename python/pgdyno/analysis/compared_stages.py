@@ -107,7 +107,7 @@ def known_runs(run: RunFile) -> tuple[KnownRun, ...]:
     """
     info = run.info()
     plan = plan_in(info)
-    trials = still_needed(plan, run.trials(), run.replaced())
+    trials = still_needed(plan, info.host, run.trials(), run.replaced())
     means = _means(run, plan, trials)
     found = []
     for stage in plan.stages:

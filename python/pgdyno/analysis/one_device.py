@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 
 from pgdyno.analysis.facts import StageFacts
+from pgdyno.analysis.words import flat
+from pgdyno.model.manifest import HostManifest
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.shared_storage import ITSELF, Lies, on_one_storage
+from pgdyno.stats.looks import Unjudged
 
 _OWN = "pgdyno's own folder"
 
@@ -23,14 +26,15 @@ def on_one_device(stages: Sequence[StageFacts], host: Mapping[str, str]) -> Iter
     return on_one_storage([_lies(folder, host) for folder in named])
 
 
-def against_itself(plan: Plan, host: Mapping[str, str]) -> Callable[[str, str], str | None]:
+def against_itself(plan: Plan, host: HostManifest) -> Unjudged:
     """Says of two stages why storage is compared with itself between them; None: it is not."""
+    manifest = flat(asdict(host))
 
     def reason(stage: str, base: str) -> str | None:
         one, other = plan.stage(stage), plan.stage(base)
         if one.folder == other.folder or not _alike_but_for_folders(one, other):
             return None
-        there = [_lies(each.folder, host) for each in (other, one)]
+        there = [_lies(each.folder, manifest) for each in (other, one)]
         if there[0].file_system is None or there[0].file_system != there[1].file_system:
             return None
         return f"its data lie on the file system of those of {base}: {ITSELF}"

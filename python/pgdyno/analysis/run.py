@@ -57,6 +57,7 @@ from pgdyno.model.run import Fixture, RunInfo, Series, SnapshotRows, TrialRecord
 from pgdyno.model.units import bytes_text
 from pgdyno.model.wording import listed
 from pgdyno.stats.compare import PlanComparison, compare_at_looks, compare_pair, compare_plan
+from pgdyno.stats.looks import Unjudged
 from pgdyno.stats.table import Table
 from pgdyno.store import RunFile
 from pgdyno.store.histogram import merged_quantiles
@@ -81,12 +82,13 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
     info, replaced = run.info(), run.replaced()
     fixtures = [each for one in run.fixtures() for each in (one, *one.others)]
     stored, plan = stored or Stored(run), plan_in(info)
-    trials = still_needed(plan, run.trials(), replaced)
+    trials = still_needed(plan, info.host, run.trials(), replaced)
     finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
     series = {trial.number: stored.series(trial.number) for trial in trials}
     cycles = _cycles(plan, info, trials, stored)
     table = throughput_table(plan, trials, replaced, cycles.short)
-    compared = _compared(plan, table, cycles)
+    itself = against_itself(plan, info.host)
+    compared = _compared(plan, table, cycles, itself)
     snapshots = {trial.number: stored.snapshots(trial.number) for trial in trials}
     ceilings = _host_ceilings(info, plan, trials)
     measured = _trial_facts(series, snapshots, info, plan, trials, ceilings)
@@ -229,7 +231,7 @@ def _cycles(plan: Plan, info: RunInfo, trials: Sequence[TrialRecord], stored: St
     """Whole cycles, and which comparisons are not judged: for want of them, or of two storages."""
     found = plan_cycles(plan, trials, stored)
     of_cycles = found.compared.not_judged
-    itself = against_itself(plan, words.flat(asdict(info.host)))
+    itself = against_itself(plan, info.host)
 
     def not_judged(stage: str, base: str) -> str | None:
         return itself(stage, base) or of_cycles(stage, base)
@@ -237,11 +239,16 @@ def _cycles(plan: Plan, info: RunInfo, trials: Sequence[TrialRecord], stored: St
     return replace(found, compared=replace(found.compared, not_judged=not_judged))
 
 
-def _compared(plan: Plan, table: Table, cycles: PlanCycles) -> PlanComparison:
+def _compared(plan: Plan, table: Table, cycles: PlanCycles, itself: Unjudged) -> PlanComparison:
     protocol, loads = plan.protocol, {stage.name: stage.workload.load for stage in plan.stages}
     if protocol.rounds_max is not None:
         return compare_at_looks(
-            table, protocol.rounds_max, margin=protocol.margin, loads=loads, cycles=cycles.compared
+            table,
+            protocol.rounds_max,
+            margin=protocol.margin,
+            loads=loads,
+            cycles=cycles.compared,
+            unjudged=itself,
         )
     return compare_plan(
         table, margin=protocol.margin, confidence=protocol.confidence, loads=loads,

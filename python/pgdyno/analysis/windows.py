@@ -59,7 +59,7 @@ def stage_windows(stored: Stored, stage: str | None = None) -> tuple[StageWindow
     names = [one.name for one in plan.stages]
     if stage is not None and stage not in names:
         raise PgdynoError(f"no stage is called {stage!r}, there are {listed(names)}")
-    trials = still_needed(plan, run.trials(), run.replaced())
+    trials = still_needed(plan, info.host, run.trials(), run.replaced())
     found = []
     for one in plan.stages:
         if stage not in (None, one.name):

@@ -30,7 +30,7 @@ from pgdyno.model.errors import PgdynoError
 from pgdyno.model.looks import ALPHA
 from pgdyno.stats.double_sampling import METHOD, Cycles
 from pgdyno.stats.interval import FloatArray
-from pgdyno.stats.looks import Pair, judge_at_looks
+from pgdyno.stats.looks import Pair, Unjudged, all_judged, judge_at_looks
 from pgdyno.stats.measured import Measured, Spread, measure, with_failures
 from pgdyno.stats.table import Outlier, Table, outliers
 from pgdyno.stats.verdict import Comparison, Family, Relation, Verdict, judge
@@ -112,6 +112,7 @@ def compare_at_looks(
     margin: float = MARGIN,
     loads: Mapping[str, str] | None = None,
     cycles: Cycles | None = None,
+    unjudged: Unjudged = all_judged,
 ) -> PlanComparison:
     """The same of a plan that stops when it is decided, by what its last looks say.
 
@@ -121,11 +122,12 @@ def compare_at_looks(
         margin: See `compare_plan`.
         loads: See `compare_plan`.
         cycles: What is known of whole checkpoint cycles.
+        unjudged: See `looks.judge_at_looks`.
     """
     firsts, befores = families(table.stages, loads or {})
 
     def judged(pairs: Sequence[Pair], relation: Relation) -> tuple[Comparison, ...]:
-        family = judge_at_looks(table, pairs, relation, rounds_max, margin)
+        family = judge_at_looks(table, pairs, relation, rounds_max, margin, unjudged)
         return tuple(_unless_unknown(one, cycles) for one in family)
 
     found = outliers(table)

@@ -15,7 +15,7 @@ using graphical approaches", Statistics in Biopharmaceutical Research 5(4), 2013
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, log, log1p, nan, sqrt
 from statistics import NormalDist
@@ -41,6 +41,8 @@ from pgdyno.stats.verdict import (
 
 Pair = tuple[str, str]
 """A stage and its base."""
+Unjudged = Callable[[str, str], str | None]
+"""Why a stage and its base are not judged, whatever is measured; None: they are."""
 
 IN_REACH_MIN = 0.1  # a comparison with less chance of any verdict until the end is given up
 NEUMANN_PAIRS_MIN = 8  # fewer tell too little of their order
@@ -66,10 +68,22 @@ class _Look:
         return self.family.alpha / len(LOOKS[self.rounds_max])
 
 
+def all_judged(_stage: str, _base: str) -> None:
+    """No pair is left out."""
+
+
 def judge_at_looks(
-    table: Table, pairs: Sequence[Pair], relation: Relation, rounds_max: int, margin: float
+    table: Table,
+    pairs: Sequence[Pair],
+    relation: Relation,
+    rounds_max: int,
+    margin: float,
+    unjudged: Unjudged = all_judged,
 ) -> tuple[Comparison, ...]:
     """Judge a family, as far as it is measured.
+
+    A pair that is not judged is no part of the family, in which it would raise what the others have
+    to exceed, and needs no round after the first look.
 
     Args:
         table: Throughput of all planned rounds; those without a value are not measured, or failed.
@@ -77,8 +91,10 @@ def judge_at_looks(
         relation: What its bases are.
         rounds_max: The most rounds that are measured, a key of `model.looks.LOOKS`.
         margin: See `compare.compare_plan`.
+        unjudged: What is known of pairs before anything is measured.
     """
-    family = Family(relation, len(pairs), margin, ALPHA)
+    left_out = {pair: reason for pair in pairs if (reason := unjudged(*pair))}
+    family = Family(relation, len(pairs) - len(left_out), margin, ALPHA)
     judged: dict[Pair, Comparison] = {}
     for index, rounds in enumerate(LOOKS[rounds_max]):
         part = table.until(rounds)
@@ -87,8 +103,20 @@ def judge_at_looks(
             for pair in pairs
             if not (pair in judged and judged[pair].stopped) and _ended(part, pair, rounds)
         }
-        judged |= _judge(seen, judged.values(), _Look(index, rounds, rounds_max, family))
-    return tuple(judged.get(pair) or _unseen(table, pair, relation, rounds_max) for pair in pairs)
+        look = _Look(index, rounds, rounds_max, family)
+        ended = {pair: seen.pop(pair) for pair in left_out if pair in seen}
+        judged |= {pair: _left_out(one, look, left_out[pair]) for pair, one in ended.items()}
+        judged |= _judge(seen, judged.values(), look)
+    found = {pair: judged.get(pair) or _unseen(table, pair, relation, rounds_max) for pair in pairs}
+    for pair, reason in left_out.items():
+        found[pair] = replace(found[pair], verdict=Verdict.NOT_JUDGED, reason=reason)
+    return tuple(found.values())
+
+
+def _left_out(one: Measured, look: _Look, reason: str) -> Comparison:
+    """What a look shows of a pair that it does not judge."""
+    found = comparison(one, look.family.relation, Verdict.NOT_JUDGED, reason, look.family.margin)
+    return replace(found, p=nan, look=look.rounds, stopped=True)
 
 
 def _ended(part: Table, pair: Pair, rounds: int) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pgdyno.analysis import words
 from pgdyno.analysis.stages import comparison_facts
 from pgdyno.analysis.stopping import at_looks, last_rounds, so_far
 from pgdyno.model.plan import Plan, Trial
 from pgdyno.model.progress import LookTaken
 from pgdyno.model.run import TrialRecord, TrialState
-from pgdyno.stats.verdict import Comparison
+from pgdyno.stats.verdict import Comparison, Verdict
 from pgdyno.store.run_file import RunFile
 from pgdyno.trial.progress import Listener
 
@@ -30,8 +32,8 @@ class Stopping:
 
     def __init__(self, plan: Plan, run: RunFile, listener: Listener) -> None:
         self._plan, self._run, self._listener = plan, run, listener
-        self._look = at_looks if plan.protocol.looks else so_far
-        self._compared = self._look(plan, run.trials(), run.replaced())
+        self._judge, self._host = at_looks if plan.protocol.looks else so_far, run.info().host
+        self._compared = self._look(run.trials())
 
     def needs(self, trial: Trial | TrialRecord) -> bool:
         """Whether the looks so far leave this trial to be measured."""
@@ -49,7 +51,7 @@ class Stopping:
         same_round = [one for one in trials if one.round == trial.round and self.needs(one)]
         if not is_early and any(one.state not in _ENDED for one in same_round):
             return
-        self._compared = self._look(self._plan, trials, self._run.replaced())
+        self._compared = self._look(trials)
         if is_early:
             known = {one.stage: one.n for one in before}
             fresh = [one for one in self._compared if one.n > known[one.stage]]
@@ -60,7 +62,11 @@ class Stopping:
             return  # the answer follows at once
         if fresh and trial.round not in {one.look for one in before}:
             until = f"before round {looks[0]}" if looks else "before the end"
-            self._listener(LookTaken(trial.round, tuple(_line(one, until) for one in fresh), left))
+            judged = [one for one in fresh if one.verdict is not Verdict.NOT_JUDGED]
+            self._listener(LookTaken(trial.round, tuple(_line(one, until) for one in judged), left))
+
+    def _look(self, trials: Sequence[TrialRecord]) -> tuple[Comparison, ...]:
+        return self._judge(self._plan, self._host, trials, self._run.replaced())
 
 
 def _line(one: Comparison, until: str) -> str:

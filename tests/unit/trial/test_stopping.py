@@ -15,6 +15,8 @@ from pgdyno.analysis.run import analyse
 from pgdyno.analysis.stopping import at_looks, last_rounds
 from pgdyno.api.experiments import plan as experiment
 from pgdyno.model.fixture_shape import FixtureShape
+from pgdyno.model.looks import Stop
+from pgdyno.model.manifest import FileSystem, HostManifest
 from pgdyno.model.plan import Plan, Protocol, Stage
 from pgdyno.model.progress import Event, LookTaken
 from pgdyno.model.record_json import from_plain
@@ -140,6 +142,67 @@ def test_what_a_look_decides_is_measured_no_further(
     assert "not run" not in facts.answer.limits
 
 
+@pytest.mark.parametrize("stop", ["decided", "rounds"])
+def test_no_look_names_storage_compared_with_itself_or_waits_for_it(
+    plan: Plan, made_up: tuple[RunInfo, TrialResult], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, stop: Stop,
+) -> None:  # fmt: skip
+    info, result = made_up
+    first, _, other = plan.stages
+    moved = replace(first, name="moved", folder="/srv/a")
+    plan = replace(plan, protocol=replace(plan.protocol, stop=stop), stages=(first, moved, other),
+                   trials=tuple(replace(one, stage="moved") if one.stage == "async" else one
+                                for one in plan.trials))  # fmt: skip
+    alone = replace(plan, stages=(first, other),
+                    trials=tuple(one for one in plan.trials if one.stage != "moved"))  # fmt: skip
+    there = FileSystem("ext4", "/dev/vda1")
+    info = replace(info, host=HostManifest(file_system=there, folders={"/srv/a": there}))
+    path, pair = tmp_path / "run.sqlite", tmp_path / "pair.sqlite"
+    measure = measuring(result, FACTOR | {"moved": 1.8})
+
+    events = carried_out(plan, info, path, monkeypatch, measure)
+    carried_out(alone, info, pair, monkeypatch, measure)
+
+    said = [line for one in events if isinstance(one, LookTaken) for line in one.sentences]
+    assert said
+    assert [line for line in said if line.startswith("moved")] == []
+    rounds = measured(path)
+    assert rounds[other.name] == measured(pair)[other.name], "it must exceed no more than alone"
+    assert rounds["moved"] == ([1, 2, 3] if stop == "decided" else rounds[other.name])
+    with RunFile.read(path) as run:
+        _, itself, judged = analyse(run).stages
+    with RunFile.read(pair) as run:
+        _, same = analyse(run).stages
+    assert itself.to_first is not None
+    assert itself.to_first.verdict == "not judged"
+    assert itself.to_first.reason.endswith("storage would be compared with itself")
+    assert stop == "rounds" or judged.to_first == same.to_first
+
+
+def test_a_plan_of_one_storage_ends_at_its_first_look(
+    plan: Plan, made_up: tuple[RunInfo, TrialResult], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    info, result = made_up
+    first = plan.stages[0]
+    plan = replace(plan, stages=(first, replace(first, name="async", folder="/srv/a")),
+                   trials=tuple(one for one in plan.trials if one.stage in FACTOR
+                                and one.stage != "wal-compression"))  # fmt: skip
+    there = FileSystem("ext4", "/dev/vda1")
+    info = replace(info, host=HostManifest(file_system=there, folders={"/srv/a": there}))
+
+    events = carried_out(
+        plan, info, tmp_path / "run.sqlite", monkeypatch, measuring(result, FACTOR)
+    )
+
+    looks = [one for one in events if isinstance(one, LookTaken)]
+    assert {stage: rounds[-1] for stage, rounds in measured(tmp_path / "run.sqlite").items()} == {
+        "initdb": 3, "async": 3,
+    }  # fmt: skip
+    assert [one for look in looks for one in look.sentences] == []
+    assert looks[-1].left == 0, "who watches is told that nothing comes after it"
+
+
 def test_a_plan_without_looks_tells_its_first_ratios_too(
     plan: Plan, made_up: tuple[RunInfo, TrialResult], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -200,7 +263,7 @@ def test_a_run_that_was_broken_off_goes_on_where_its_looks_left_it(
         carried_out(plan, info, path, monkeypatch, broken_off)
     with RunFile.append(path) as run:
         trials = run.trials()
-        until = last_rounds(at_looks(plan, trials))
+        until = last_rounds(at_looks(plan, info.host, trials))
         assert until == {"async": 3}
         rest = rest_of(plan, trials, until=until)
         assert {(one.stage, one.round) for one in rest.todo if one.stage == "async"} == set()
@@ -222,7 +285,7 @@ def test_nothing_is_left_of_a_run_that_was_decided(
     carried_out(plan, info, path, monkeypatch, measuring(result, even))
     with RunFile.read(path) as run:
         trials = run.trials()
-    until = last_rounds(at_looks(plan, trials))
+    until = last_rounds(at_looks(plan, info.host, trials))
     assert until == {"initdb": 3, "async": 3, "wal-compression": 3}
     rest = rest_of(plan, trials, until=until)
     assert (rest.todo, rest.notes) == ((), ())
@@ -231,7 +294,7 @@ def test_nothing_is_left_of_a_run_that_was_decided(
 def test_plans_of_earlier_formats_measure_all_their_rounds(plan: Plan) -> None:
     fixed = replace(plan, protocol=replace(plan.protocol, stop="rounds"))
     assert (fixed.protocol.rounds_max, fixed.protocol.looks) == (None, ())
-    assert at_looks(fixed, []) == ()
+    assert at_looks(fixed, HostManifest(), []) == ()
     old = {"rounds": 3, "warmup_s": 1.0, "window_s": 1.0, "drain_s": 1.0, "prewarm": True,
            "margin": 0.02, "confidence": 0.95, "lowest_rung": "D0"}  # fmt: skip
     assert from_plain(Protocol, old).stop == "rounds"
@@ -264,7 +327,7 @@ def test_a_run_of_all_rounds_is_replayed_as_one_that_stops_would_have_gone(
     replayed = import_module("stopping").replay(tmp_path / "all.sqlite")
 
     with RunFile.read(tmp_path / "stops.sqlite") as run:
-        stopped = {one.stage: one for one in at_looks(plan, run.trials())}
+        stopped = {one.stage: one for one in at_looks(plan, info.host, run.trials())}
     assert {one.stage: (one.verdict, one.rounds) for one in replayed.decided} == {
         name: (one.verdict.value, one.look) for name, one in stopped.items()
     }

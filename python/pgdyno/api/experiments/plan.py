@@ -171,7 +171,7 @@ def _go_on(run: Run, again: bool, on_event: Listener) -> None:
             require_same({"PostgreSQL": asdict(info.build)}, {"PostgreSQL": asdict(target.build)})
             _require_same_configuration(plan, file.finished(), target)
             trials, replaced = file.trials(), file.replaced()
-            compared = at_looks(plan, trials, replaced)
+            compared = at_looks(plan, info.host, trials, replaced)
             rest = rest_of(
                 plan, trials, replaced, again=again, until=last_rounds(compared),
                 looked=max((one.look or 0 for one in compared), default=0),
@@ -390,7 +390,7 @@ def is_whole(run: Run) -> bool:
     """Whether every trial that is needed has numbers, those without lost hosts if asked for."""
     with RunFile.read(run.path) as file:
         trials, replaced = file.trials(), file.replaced()
-    needed = still_needed(plan_in(run.info), trials, replaced)
+    needed = still_needed(plan_in(run.info), run.info.host, trials, replaced)
     return all(trial.state in (TrialState.FINISHED, TrialState.DEGRADED) for trial in needed)
 
 
