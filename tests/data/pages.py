@@ -20,7 +20,7 @@ from pgdyno.analysis.cycle_facts import (
     VacuumFacts,
     VacuumTable,
 )
-from pgdyno.analysis.disk_facts import Advice, DiskInUse, StorageInUse
+from pgdyno.analysis.disk_facts import Advice, DiskInUse, NotKnown, StorageInUse
 from pgdyno.analysis.drill import drill_facts
 from pgdyno.analysis.facts import (
     Deviation,
@@ -61,6 +61,7 @@ from pgdyno.analysis.window_facts import StageWindows
 from pgdyno.api.imports import import_results
 from pgdyno.diagnosis.stages import diagnose_stages
 from pgdyno.model.calibration import Calibrated, Machine, Round
+from pgdyno.model.floor_figures import Span
 from pgdyno.model.knee import Knee, Point
 from pgdyno.model.run import PgbenchStatement, PgbenchSummary, TrialRecord, TrialState
 from pgdyno.model.workload import Face, Tpcc, Workload
@@ -272,13 +273,17 @@ def _with_what_the_server_counted(facts: Facts) -> Facts:
         ),
         storage=StorageInUse(
             tuple(
-                DiskInUse(name, f"/srv/{LONG[:40]}", names[0], 12_345.6, 0.000_123, 1.5, 2_345.6,
-                          0.004_567, 123.4, 0.000_789, 0.45, 0.123, 7.8)
+                DiskInUse(name, f"/srv/{LONG[:40]}", names[0], *(
+                    Span(mid, 0.9 * mid, 1.1 * mid, 3)
+                    for mid in (12_345.6, 0.000_123, 1.5, 2_345.6, 0.004_567, 123.4, 0.000_789,
+                                0.45, 0.123, 7.8)
+                ))
                 for name in names
             ),
             (f"/srv/{LONG[:40]}", "/mnt/local ssd"), True,
             (Advice(names[0], "let a session read ahead", LONG,
                     {"effective_io_concurrency": "64"}, LONG, "parallel-io"),),
+            (NotKnown(names[-1], "Let commits share flushes", LONG),),
         ),
         telemetry=TelemetryFacts(
             tuple(TelemetryCost(name, "default", 0.0123, 37.5, 0.0012) for name in names),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pgdyno.model.floor_figures import Span
+
 
 @dataclass(frozen=True, slots=True)
 class Advice:
@@ -21,14 +23,14 @@ class Advice:
 class NotKnown:
     """What might be advised, if measurements told enough."""
 
-    where: str  # the path
+    where: str  # the path; of a plan, the stage
     what: str  # to do, as a command
     because: str  # the figures, and what would make it known
 
 
 @dataclass(frozen=True, slots=True)
 class DiskInUse:
-    """The device below the data of a stage, as its load used it: all windows together.
+    """The device below the data of a stage, as its load used it: medians and ends of the rounds.
 
     None: there is no such device, as for memory, or the kernel does not count it.
     """
@@ -36,16 +38,16 @@ class DiskInUse:
     stage: str
     folder: str | None  # of the data; None: pgdyno's own
     first: str  # the stage that this one is compared with, or itself: both have one load
-    reads_per_s: float | None
-    read_s: float | None  # from when it was queued, on average
-    reading: float | None  # reads under way, on average
-    writes_per_s: float | None
-    write_s: float | None
-    flushes_per_s: float | None
-    flush_s: float | None
-    wait_read: float | None  # share of sessions' active time that waits for it; None: not sampled
-    wait_flush: float | None
-    active: float | None  # sessions, on average
+    reads_per_s: Span | None
+    read_s: Span | None  # from when it was queued, on average over a window
+    reading: Span | None  # reads under way, the same
+    writes_per_s: Span | None
+    write_s: Span | None
+    flushes_per_s: Span | None
+    flush_s: Span | None
+    wait_read: Span | None  # share of sessions' active time that waits for it; None: not sampled
+    wait_flush: Span | None
+    waiting: Span | None  # sessions that wait for reads, on average over a window
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +58,4 @@ class StorageInUse:
     folders: tuple[str, ...]  # that the plan names, each once
     own: bool  # pgdyno's own folder is among the storages
     advice: tuple[Advice, ...]
+    not_known: tuple[NotKnown, ...]  # what might follow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from pgdyno.analysis.facts import StageFacts
@@ -24,6 +24,12 @@ def on_one_device(stages: Sequence[StageFacts], host: Mapping[str, str]) -> Iter
     """
     named = dict.fromkeys(stage.folder for stage in stages)
     return on_one_storage([_lies(folder, host) for folder in named])
+
+
+def disks_below(host: HostManifest) -> Callable[[str | None], tuple[str, ...]]:
+    """Says of a stage's folder, None is pgdyno's own, which whole disks hold it; (): not known."""
+    manifest = flat(asdict(host))
+    return lambda folder: _lies(folder, manifest).disks
 
 
 def against_itself(plan: Plan, host: HostManifest) -> Unjudged:

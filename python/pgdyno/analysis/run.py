@@ -15,13 +15,14 @@ from pgdyno.analysis.compliance import requirements
 from pgdyno.analysis.credit import with_credit
 from pgdyno.analysis.cycles import PlanCycles, plan_cycles
 from pgdyno.analysis.deviations import deviations
+from pgdyno.analysis.disk_facts import StorageInUse
 from pgdyno.analysis.earlier_figures import reported_and_measured
 from pgdyno.analysis.facts import LABELS, SCHEMA, Comparison, Facts, Phases, StageFacts, TrialFacts
 from pgdyno.analysis.hosts import fleet_facts
 from pgdyno.analysis.judge import placement
 from pgdyno.analysis.losses import Losses, with_losses
 from pgdyno.analysis.mistakes import Seen, mistake_facts
-from pgdyno.analysis.one_device import against_itself, on_one_device
+from pgdyno.analysis.one_device import against_itself, disks_below, on_one_device
 from pgdyno.analysis.others import OtherConditions, beside_each_other, other_conditions
 from pgdyno.analysis.predictions import with_predictions
 from pgdyno.analysis.processes import process_rows
@@ -34,7 +35,7 @@ from pgdyno.analysis.replica_facts import LABEL, ReplicaRow
 from pgdyno.analysis.resources import resource_rows
 from pgdyno.analysis.servers import servers_facts
 from pgdyno.analysis.session_facts import StageSessions
-from pgdyno.analysis.sessions import stage_sessions
+from pgdyno.analysis.sessions import round_sessions, stage_sessions
 from pgdyno.analysis.shape import outages, part_facts, recovery_facts, step_facts
 from pgdyno.analysis.signals import signals
 from pgdyno.analysis.snapshots import plan_facts, statement_rows, table_rows
@@ -52,6 +53,7 @@ from pgdyno.imports.simultaneous import simultaneous
 from pgdyno.model.build import Build
 from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.imported import Imported
+from pgdyno.model.manifest import HostManifest
 from pgdyno.model.plan import Plan
 from pgdyno.model.run import Fixture, RunInfo, Series, SnapshotRows, TrialRecord, TrialState
 from pgdyno.model.units import bytes_text
@@ -87,8 +89,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
     series = {trial.number: stored.series(trial.number) for trial in trials}
     cycles = _cycles(plan, info, trials, stored)
     table = throughput_table(plan, trials, replaced, cycles.short)
-    itself = against_itself(plan, info.host)
-    compared = _compared(plan, table, cycles, itself)
+    compared = _compared(plan, table, cycles, against_itself(plan, info.host))
     snapshots = {trial.number: stored.snapshots(trial.number) for trial in trials}
     ceilings = _host_ceilings(info, plan, trials)
     measured = _trial_facts(series, snapshots, info, plan, trials, ceilings)
@@ -116,16 +117,16 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         imported=(others := beside_each_other(run.imported())),
         imported_together=simultaneous(others), recovery=recovery_facts(names, finished),
         imported_conditions=_beside(plan, info, stages, versions, others), cycles=cycles.facts,
-        sessions=met, storage=storage_in_use(stages, finished, met), wal=stage_wal(names, finished),
+        sessions=met, storage=_storage(stages, finished, stored, info.host),
         resources=resource_rows(names, finished, series), processes=process_rows(names, finished),
         signals=signals(names, finished, series, snapshots),
         statements=statement_rows(names, finished, snapshots),
-        tables=table_rows(names, finished, snapshots), plans=plan_facts(names, finished, snapshots),
-        protocol=protocol_costs(plan, finished), compliance=requirements(plan, finished),
-        margin=plan.protocol.margin, confidence=plan.protocol.confidence,
-        looks=plan.protocol.judged_after, warnings=compared.warnings,
+        wal=stage_wal(names, finished), tables=table_rows(names, finished, snapshots),
+        plans=plan_facts(names, finished, snapshots), protocol=protocol_costs(plan, finished),
+        compliance=requirements(plan, finished), margin=plan.protocol.margin,
+        confidence=plan.protocol.confidence, looks=plan.protocol.judged_after,
         noise_floor=noise_facts(plan, table, plan.protocol.confidence), placement=placed,
-        audit=audit, conditions=merged_conditions(fixtures, trials),
+        warnings=compared.warnings, audit=audit, conditions=merged_conditions(fixtures, trials),
         checked_rounds=plan.protocol.checked_rounds, same=shared(plan, finished),
         differences=differing, mistakes=mistakes, phases=_phases(info, trials),
         deviations=(*deviations(info, names), *stale_reads(plan)), versions=versions,
@@ -187,6 +188,18 @@ def _sessions(
     tallies = {one.number: stored.tallies(one.number) for one in finished}
     found = (stage_sessions(name, finished, tallies) for name in names)
     return tuple(one for one in found if one is not None)
+
+
+def _storage(
+    stages: Sequence[StageFacts],
+    finished: Sequence[TrialRecord],
+    stored: Stored,
+    host: HostManifest,
+) -> StorageInUse | None:
+    return storage_in_use(
+        stages, finished, lambda one: round_sessions(one, stored.tallies(one.number)),
+        disks_below(host),
+    )  # fmt: skip
 
 
 def plan_in(info: RunInfo) -> Plan:

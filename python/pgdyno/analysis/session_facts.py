@@ -25,6 +25,14 @@ class SessionShare:
 
 
 @dataclass(frozen=True, slots=True)
+class RoundSessions:
+    """What the sessions of one window did."""
+
+    active: float  # on average
+    classes: Mapping[str, float]  # shares of their active time, by class of waits
+
+
+@dataclass(frozen=True, slots=True)
 class SessionLine:
     """Active sessions of a trial over time, on the axis of its throughput."""
 

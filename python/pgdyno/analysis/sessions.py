@@ -17,6 +17,7 @@ import numpy.typing as npt
 from pgdyno.analysis.session_facts import (
     GROUPS,
     REST,
+    RoundSessions,
     SessionLine,
     SessionShare,
     StageSessions,
@@ -94,6 +95,26 @@ def stage_sessions(
         active=active,
         by=by,
         lines=tuple(_line(one) for one in windows),
+    )
+
+
+def round_sessions(trial: TrialRecord, tallies: Mapping[str, TallySeries]) -> RoundSessions | None:
+    """What the sessions of one window did; None: see `stage_sessions`.
+
+    Args:
+        trial: Whose numbers may be used.
+        tallies: Its own, by their names.
+    """
+    tally = tallies.get(TALLY)
+    window = met_in(trial, tally) if tally else None
+    if window is None or not _are_told([window]):
+        return None
+    names = sorted({name for key in window.keys if (name := _class_of(key))})
+    averages_of = _added(window, names, _class_of).sum(axis=1) / window.ticks.sum()
+    active = float(averages_of.sum())
+    return RoundSessions(
+        active,
+        {name: float(one) / active for name, one in zip(names, averages_of, strict=True) if active},
     )
 
 

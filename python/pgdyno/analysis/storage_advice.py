@@ -15,6 +15,7 @@ from pgdyno.analysis.disk_facts import Advice, NotKnown
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
 from pgdyno.model.floor import BLOCK_BYTES, IN_SEQUENCE, Pattern
 from pgdyno.model.floor_figures import PROGRAMS, Span, Times
+from pgdyno.model.shared_storage import may_share
 from pgdyno.model.units import bytes_text, count_text, ns_text
 from pgdyno.model.wording import CHOSEN, plural
 from pgdyno.stats.repeated import times
@@ -243,7 +244,7 @@ def _of_several(paths: Sequence[PathFacts]) -> Iterator[Advice | NotKnown]:
     disks = [one for one in paths if not one.claims.in_memory]
     apart: list[PathFacts] = []
     for path in disks:
-        if not any(_share(path, other) for other in apart):
+        if not any(may_share(path.claims.disks, other.claims.disks) for other in apart):
             apart.append(path)
     if len(apart) < 2:
         return
@@ -294,9 +295,3 @@ def _random_reads(path: PathFacts) -> Span:
         return found.many
     peak = path.of_pattern("random read").found.peak.per_s
     return Span(peak, peak, peak, 1)
-
-
-def _share(one: PathFacts, other: PathFacts) -> bool:
-    """Whether two paths may lie on the same disk; where that is not known they may."""
-    ours, theirs = set(one.claims.disks), set(other.claims.disks)
-    return not ours or not theirs or bool(ours & theirs)

@@ -44,9 +44,26 @@ class Times:
 
     def reaches(self, least: float) -> bool | None:
         """Whether it is so many times or more; None: it is not known, either may be."""
-        if self.low is None or self.high is None or self.low < least <= self.high:
-            return None
-        return self.low >= least
+        return _reaches(self.low, self.high, least)
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How much there is of something that every round measures anew."""
+
+    rounds: Span
+    low: float | None  # of the interval; None: measured once, so that nothing is known of it
+    high: float | None
+
+    def reaches(self, least: float) -> bool | None:
+        """Whether it is so much or more; None: it is not known, either may be."""
+        return _reaches(self.low, self.high, least)
+
+
+def _reaches(low: float | None, high: float | None, least: float) -> bool | None:
+    if low is None or high is None or low < least <= high:
+        return None
+    return low >= least
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,11 @@ class Lies:
     disks: tuple[str, ...] = ()  # whole ones below it; (): not known
 
 
+def may_share(ours: Sequence[str], theirs: Sequence[str]) -> bool:
+    """Whether two folders may lie on one disk, by the disks below each; not known, they may."""
+    return not ours or not theirs or bool(set(ours) & set(theirs))
+
+
 def on_one_storage(places: Sequence[Lies]) -> Iterator[str]:
     """A sentence for each file system, and for each disk, that several folders lie on."""
     by_file_system: dict[str | int, list[Lies]] = {}

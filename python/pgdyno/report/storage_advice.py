@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pgdyno.analysis.disk_facts import Advice
+from pgdyno.analysis.disk_facts import Advice, NotKnown
 from pgdyno.analysis.storage_advice import THRESHOLDS, not_known, storage_advice
 from pgdyno.analysis.storage_facts import StorageFacts
 from pgdyno.report.document import Block, Points, Section, Text
@@ -43,10 +43,12 @@ def sentences(facts: StorageFacts) -> tuple[str, ...]:
 
 def doubtful(facts: StorageFacts) -> tuple[str, ...]:
     """One for each piece of advice whose figures do not tell whether it holds."""
-    return tuple(
-        f"{one.where}. Not known: {one.what[0].lower()}{one.what[1:]}? {one.because}"
-        for one in not_known(facts)
-    )
+    return tuple(doubt(one) for one in not_known(facts))
+
+
+def doubt(one: NotKnown) -> str:
+    """What is not known, and what would tell, in sentences."""
+    return f"{one.where}. Not known: {one.what[0].lower()}{one.what[1:]}? {one.because}"
 
 
 def sentence(one: Advice) -> str:

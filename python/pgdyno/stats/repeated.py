@@ -1,4 +1,4 @@
-"""How many times as fast one load is as another, from windows that every round repeats.
+"""How many times as fast one load is as another, or how much there is, from windows of rounds.
 
 What a round did to both cancels, as between stages. Of a single window nothing is known: the next
 one may tell another rate.
@@ -7,11 +7,12 @@ one may tell another rate.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 import numpy as np
 
 from pgdyno.model.floor import PathRound, Pattern, Wish
-from pgdyno.model.floor_figures import Times
+from pgdyno.model.floor_figures import Level, Span, Times
 from pgdyno.stats.compare import CONFIDENCE
 from pgdyno.stats.flush_figure import middle, span_of
 from pgdyno.stats.interval import estimate
@@ -32,6 +33,22 @@ def times(many: Sequence[float], one: Sequence[float]) -> Times:
         float(np.exp(side[0])) for side in (fitted.centre, fitted.low, fitted.high)
     )
     return Times(span_of(one), span_of(many), centre, low, high)
+
+
+def share_level(values: Sequence[float]) -> Level:
+    """How large a share is: one value for each round, at least one; any may be 0."""
+    rounds = Span(median(values), min(values), max(values), len(values))
+    if rounds.n < 2:
+        return Level(rounds, None, None)
+    fitted = estimate(np.array(values)[np.newaxis], CONFIDENCE)
+    low, high = float(fitted.low[0]), float(fitted.high[0])
+    return Level(rounds, max(0.0, low), min(1.0, high))  # a share is never beyond
+
+
+def time_level(values: Sequence[float]) -> Level:
+    """How long something takes: the same, all above 0, whose logarithms spread alike."""
+    found = times(values, [1.0] * len(values))
+    return Level(found.many, found.low, found.high)
 
 
 def many_times(rounds: Sequence[PathRound], wish: Wish, pattern: Pattern) -> Times | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pgdyno.analysis.session_facts import GROUPS, REST, StageSessions
-from pgdyno.analysis.sessions import NAMED_MAX, group_of, met_in, stage_sessions
+from pgdyno.analysis.sessions import NAMED_MAX, group_of, met_in, round_sessions, stage_sessions
 from pgdyno.analysis.trials import POINTS_MAX
 from pgdyno.catalog.waits import wait_classes
 from pgdyno.model.run import TallySeries, TrialRecord, TrialState
@@ -39,6 +39,15 @@ def test_active_is_what_runs_or_holds_a_transaction_open() -> None:
     assert classes == pytest.approx({"flush": 2.1, "cpu": 1.4, "row": 0.8, "client": 0.5})
     assert list(classes) == ["flush", "cpu", "row", "client"], "the largest first"
     assert usual().active.average == pytest.approx(4.8), "idle sessions are none"
+
+
+def test_one_window_tells_what_a_stage_of_it_alone_would() -> None:
+    record = TrialRecord(1, 1, "initdb", "x", TrialState.FINISHED, None, START_NS, None, RESULT)
+    one = round_sessions(record, {"sessions": sessions(BEGIN_S, SECONDS)})
+    assert one is not None
+    assert one.active == pytest.approx(usual().active.average)
+    assert one.classes == pytest.approx({each.name: each.share for each in usual().by["class"]})
+    assert round_sessions(record, {}) is None
 
 
 def test_each_dimension_adds_up_to_all_active_sessions() -> None:

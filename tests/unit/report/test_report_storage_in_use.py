@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
-from pgdyno.analysis.disk_facts import Advice, StorageInUse
+from pgdyno.analysis.disk_facts import Advice, NotKnown, StorageInUse
 from pgdyno.analysis.facts import Facts
-from pgdyno.analysis.session_facts import SessionShare, StageSessions
+from pgdyno.analysis.session_facts import RoundSessions
 from pgdyno.analysis.storage_in_use import storage_in_use
 from pgdyno.model.run import TrialRecord, TrialState
 from pgdyno.report.document import Points, Section, Table, Text
@@ -23,24 +24,24 @@ CLOUD = {  # a second of a device that takes 1 ms for a read, 4 ms for a flush
 LOCAL = CLOUD | {"read_s": 0.3, "flush_s": 0.0125}
 WAITS = {"cpu": 0.2, "read": 0.4, "flush": 0.4}
 OTHER = "/mnt/b c"
+STEADY = (0.98, 1.0, 1.02)
+APART_DISKS: dict[str | None, str] = {None: "vda", OTHER: "vdb"}
 READS, SHARED, APART = (
     "Ask for many pages at once", "Let commits share flushes", "Put WAL on the disk of this stage",
 )  # fmt: skip
 
 
-def trial(number: int, stage: str, per_s: dict[str, float]) -> TrialRecord:
+def trial(number: int, stage: str, per_s: dict[str, float], round_: int = 1) -> TrialRecord:
     result = a_result()
     deltas = {f"disk.{name}": value * result.window_s for name, value in per_s.items()}
-    return TrialRecord(number, 1, stage, "x", TrialState.FINISHED,
+    return TrialRecord(number, round_, stage, "x", TrialState.FINISHED,
                        result=replace(result, deltas=deltas))  # fmt: skip
 
 
-def met(stage: str, waits: dict[str, float], active: float = 8.0) -> StageSessions:
-    classes = tuple(
-        SessionShare(name, share * active, None, None, share) for name, share in waits.items()
-    )
-    return StageSessions(stage, 30, 300, SessionShare("active", active, None, None, 1.0),
-                         {"class": classes}, ())  # fmt: skip
+def wobbled(per_s: dict[str, float], share: float) -> dict[str, float]:
+    """A round in which requests took so many times as long, and sessions waited as much longer."""
+    times = {"read_s", "write_s", "flush_s"}
+    return {name: value * (share if name in times else 1.0) for name, value in per_s.items()}
 
 
 def in_use(
@@ -48,18 +49,37 @@ def in_use(
     here: dict[str, float],
     there: dict[str, float],
     waits: dict[str, float] | None = WAITS,
-    active: float = 8.0,
+    shares: tuple[float, ...] = STEADY,
+    waited: tuple[float, ...] = STEADY,
+    disks: dict[str | None, str] = APART_DISKS,
 ) -> StorageInUse:
+    """Two stages in rounds, in which times of the first are these shares of its own."""
     first, second = facts.stages[0], replace(facts.stages[1], folder=OTHER)
-    sessions = [met(one.name, waits, active) for one in (first, second)] if waits else []
-    trials = [trial(1, first.name, here), trial(2, second.name, there)]
-    found = storage_in_use((first, second), trials, sessions)
+
+    def met(one: TrialRecord) -> RoundSessions | None:
+        if waits is None:
+            return None
+        share = waited[one.round - 1]
+        return RoundSessions(8.0, {name: each * share for name, each in waits.items()})
+
+    trials = [
+        trial(
+            2 * number + place, stage.name, wobbled(disk, share if stage is first else 1.0), number
+        )
+        for number, share in enumerate(shares, 1)
+        for place, (stage, disk) in enumerate(((first, here), (second, there)))
+    ]
+    found = storage_in_use((first, second), trials, met, lambda one: (disks[one],))
     assert found is not None
     return found
 
 
 def advice(found: StorageInUse) -> dict[tuple[str, str], Advice]:
     return {(one.where, one.what): one for one in found.advice}
+
+
+def unknown(found: StorageInUse) -> dict[tuple[str, str], NotKnown]:
+    return {(one.where, one.what): one for one in found.not_known}
 
 
 def section(facts: Facts, found: StorageInUse) -> Section:
@@ -69,7 +89,7 @@ def section(facts: Facts, found: StorageInUse) -> Section:
 
 
 def test_stages_on_one_storage_have_no_such_section(facts: Facts) -> None:
-    assert storage_in_use(facts.stages, [], []) is None
+    assert storage_in_use(facts.stages, [], lambda _: None, lambda _: ()) is None
     assert facts.storage is None
     assert storage_section.section(facts) is None
     assert ORDER[-1] is storage_section
@@ -79,8 +99,8 @@ def test_waits_for_one_page_at_a_time_lead_to_the_plan_that_asks_for_many(facts:
     told = advice(in_use(facts, CLOUD, CLOUD))
     reads = told["initdb", READS]
     assert reads.because == (
-        "sessions wait for reads 40% of their time, 3.2 of them on average, with 3.0 reads under"
-        " way; of 3,000 reads a second each takes 1.00 ms"
+        "sessions wait for reads 40% (39% to 41%) of their time, 3.2 of them on average, with 3.0"
+        " reads under way; of 3,000 reads a second each takes 1.00 ms (980 µs to 1.02 ms)"
     )
     assert reads.plan == "parallel-io"
 
@@ -102,8 +122,9 @@ def test_reads_are_not_advised_upon_otherwise(
 def test_flushes_that_sessions_wait_for_are_worth_sharing_if_they_take_long(facts: Facts) -> None:
     told = advice(in_use(facts, CLOUD, LOCAL))
     assert told["initdb", SHARED].settings["commit_delay"] == "2000"
-    assert "40% of their time; of 250 flushes a second each takes the device 4.00 ms" in (
-        told["initdb", SHARED].because
+    assert told["initdb", SHARED].because == (
+        "sessions wait for flushes of WAL 40% (39% to 41%) of their time; of 250 flushes a second"
+        " each takes the device 4.00 ms (3.92 ms to 4.08 ms)"
     )
     assert ("tuned", SHARED) not in told, "25 µs drown in the timer's slack"
 
@@ -111,15 +132,54 @@ def test_flushes_that_sessions_wait_for_are_worth_sharing_if_they_take_long(fact
 def test_wal_goes_to_the_disk_with_the_quicker_flush_under_one_load(facts: Facts) -> None:
     apart = advice(in_use(facts, CLOUD, LOCAL))["tuned", APART]
     assert apart.because == (
-        "a flush takes 50.0 µs there and 4.00 ms in initdb, where sessions wait for flushes 40% of"
-        " their time"
+        "a flush takes 50.0 µs (50.0 µs to 50.0 µs) there and 4.00 ms (3.92 ms to 4.08 ms) in"
+        " initdb, where sessions wait for flushes 40% (39% to 41%) of their time"
     )
     assert not [one for _, one in advice(in_use(facts, CLOUD, CLOUD)) if one == APART]
-    first, other = facts.stages[0], replace(facts.stages[1], folder=OTHER, to_first=None)
-    trials = [trial(1, first.name, CLOUD), trial(2, other.name, LOCAL)]
-    found = storage_in_use((first, other), trials, [met(first.name, WAITS)])
-    assert found is not None
+    stages = (facts.stages[0], replace(facts.stages[1], to_first=None), *facts.stages[2:])
+    found = in_use(replace(facts, stages=stages), CLOUD, LOCAL)
     assert not [one for _, one in advice(found) if one == APART], "they have not one load"
+    one_disk: dict[str | None, str] = {None: "vda", OTHER: "vda"}
+    found = in_use(facts, CLOUD, LOCAL, disks=one_disk)
+    assert not [one for _, one in advice(found) if one == APART], "chance, of one disk"
+
+
+def test_what_rounds_do_not_tell_is_not_known(facts: Facts) -> None:
+    """An average over all windows told a single slow round as the rule."""
+    found = in_use(facts, CLOUD, LOCAL, WAITS, (0.03, 0.05, 0.2), (0.2, 0.4, 1.8))
+    assert found.advice == ()
+    told = unknown(found)
+    assert re.fullmatch(
+        r"Sessions wait for flushes of WAL 16% of their time \(0% to 100% in 3 rounds\), and it"
+        r" would be advised from 20% on, a threshold that is chosen, not measured\. Half a flush"
+        r" takes 100 µs \([\d.]+ µs to [\d.]+ ms in 3 rounds\), and it would be advised from 100"
+        r" µs on, a threshold that is chosen, not measured\. More rounds tell\.",
+        told["initdb", SHARED].because,
+    )
+    drifts = in_use(facts, CLOUD, LOCAL, shares=(0.01, 0.05, 2.0))
+    assert ("tuned", APART) not in advice(drifts)
+    assert re.fullmatch(
+        r"The disk of tuned ends flushes ×[\d.]+ as fast as that of initdb \(×0\.\d+ to"
+        r" ×\d+\.\d+ in 3 rounds\), and its rounds do not tell that it is faster\. More rounds"
+        r" tell\.",
+        unknown(drifts)["tuned", APART].because,
+    )
+    items = section(facts, found).blocks[-1]
+    assert isinstance(items, Points)
+    assert any(
+        one.startswith("initdb. Not known: let commits share flushes?") for one in items.items
+    )
+
+
+def test_a_window_measured_once_tells_nothing_for_sure(facts: Facts) -> None:
+    once = in_use(facts, CLOUD, LOCAL, shares=(1.0,), waited=(1.0,))
+    assert once.advice == ()
+    assert set(unknown(once)) == {
+        ("initdb", READS), ("tuned", READS), ("initdb", SHARED), ("tuned", APART),
+    }  # fmt: skip
+    assert "40% of their time, measured once," in unknown(once)["initdb", READS].because
+    low = in_use(facts, CLOUD, LOCAL, {"read": 0.1, "flush": 0.1}, (1.0,), (1.0,))
+    assert (low.advice, low.not_known) == ((), ())
 
 
 def test_what_was_not_sampled_is_not_known_and_never_zero(facts: Facts) -> None:

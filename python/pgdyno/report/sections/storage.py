@@ -6,10 +6,12 @@ import shlex
 
 from pgdyno.analysis.disk_facts import DiskInUse, StorageInUse
 from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.storage_in_use import THRESHOLDS
 from pgdyno.analysis.words import NOTHING
+from pgdyno.model.floor_figures import Span
 from pgdyno.model.units import count_text, ns_text, share_text
 from pgdyno.report.document import Block, Cell, Column, Points, Section, Table, Text
-from pgdyno.report.storage_advice import sentence
+from pgdyno.report.storage_advice import doubt, sentence
 
 _NS = 1e9
 _NOTHING = (
@@ -27,8 +29,9 @@ def section(facts: Facts) -> Section | None:
     if (found := facts.storage) is None:
         return None
     blocks: list[Block] = [Text(_about(found)), _table(found)]
-    if found.advice:
-        blocks.append(Points(tuple(sentence(one) for one in found.advice)))
+    told = (*map(sentence, found.advice), *map(doubt, found.not_known))
+    if told:
+        blocks.append(Points(told))
     else:
         blocks.append(Text(_NOTHING if _is_known(found) else _UNKNOWN))
     return Section("storage", "What follows for storage", tuple(blocks))
@@ -40,7 +43,7 @@ def _about(found: StorageInUse) -> str:
     return (
         "These are things to try. The load shows the device below the data as it asks it; how much"
         f" more it does for many requests at once is probed by `pgdyno storage {' '.join(paths)}`"
-        f"{own} whose report ends with what follows from that."
+        f"{own} whose report ends with what follows from that. {THRESHOLDS}"
     )
 
 
@@ -56,8 +59,8 @@ def _table(found: StorageInUse) -> Table:
     heads = ("reads", "a read", "reads under way", "writes", "a write", "flushes", "a flush",
              "waits for reads", "waits for flushes")  # fmt: skip
     return Table(
-        "The device below the data in the windows, and shares of sessions' active time. Memory is"
-        " no device.",
+        "The device below the data in the windows, and shares of sessions' active time: medians of"
+        " the rounds. Memory is no device.",
         (Column("stage", align="left"), *(Column(head) for head in heads)),
         tuple(_row(one) for one in found.disks),
     )
@@ -68,7 +71,7 @@ def _row(disk: DiskInUse) -> tuple[Cell, ...]:
         Cell(disk.stage, note=disk.folder or "pgdyno's own folder"),
         _rate(disk.reads_per_s),
         _time(disk.read_s),
-        Cell(NOTHING if disk.reading is None else f"{disk.reading:.2f}"),
+        Cell(NOTHING if disk.reading is None else f"{disk.reading.mid:.2f}"),
         _rate(disk.writes_per_s),
         _time(disk.write_s),
         _rate(disk.flushes_per_s),
@@ -78,13 +81,13 @@ def _row(disk: DiskInUse) -> tuple[Cell, ...]:
     )
 
 
-def _rate(per_s: float | None) -> Cell:
-    return Cell(NOTHING if per_s is None else f"{count_text(per_s)}/s")
+def _rate(per_s: Span | None) -> Cell:
+    return Cell(NOTHING if per_s is None else f"{count_text(per_s.mid)}/s")
 
 
-def _time(seconds: float | None) -> Cell:
-    return Cell(NOTHING if seconds is None else ns_text(seconds * _NS))
+def _time(seconds: Span | None) -> Cell:
+    return Cell(NOTHING if seconds is None else ns_text(seconds.mid * _NS))
 
 
-def _share(share: float | None) -> Cell:
-    return Cell(NOTHING if share is None else share_text(share))
+def _share(share: Span | None) -> Cell:
+    return Cell(NOTHING if share is None else share_text(share.mid))
