@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from pgdyno.analysis.storage import storage_facts
 from pgdyno.api.notebook_line import with_line
+from pgdyno.api.probe_cost import Cost, cost, rounds_of
 from pgdyno.api.runs import Experiment, Run
 from pgdyno.api.storing import begun, going_on, stored
 from pgdyno.host.disk_lock import disks_taken, require_free
@@ -27,9 +28,6 @@ from pgdyno.model.errors import PgdynoError, PlanError, StoreError
 from pgdyno.model.floor import (
     COMPARED,
     PATTERNS,
-    PAUSES_US,
-    QUICK_ROUNDS,
-    ROUNDS,
     ROUNDS_MAX,
     ROUNDS_MIN,
     SECONDS_MAX,
@@ -48,14 +46,14 @@ from pgdyno.model.floor import (
 from pgdyno.model.plan import Target
 from pgdyno.model.progress import StepBegun
 from pgdyno.model.text import visible
-from pgdyno.model.units import bytes_text, seconds_text
+from pgdyno.model.units import bytes_text
 from pgdyno.plan.resolve.order import balanced_order
 from pgdyno.plan.same_machine import require_same
 from pgdyno.probe import fio
 from pgdyno.probe.clock import measure_clock
 from pgdyno.probe.folder import accepts_direct, own_folder, require_room
 from pgdyno.probe.others import cpu_time
-from pgdyno.probe.sync import FILE_BYTES, TESTS, measure_fdatasync, measure_sync
+from pgdyno.probe.sync import measure_fdatasync, measure_sync
 from pgdyno.report import storage as report
 from pgdyno.shell import postgres_user
 from pgdyno.stats.storage import iops_knee
@@ -65,9 +63,6 @@ from pgdyno.target.host_facts import host_facts, own_version
 from pgdyno.trial.progress import Listener
 
 _SIZE_MIN = 64 << 20
-_STARTS_S = 0.4  # fio, each time
-_WRITTEN_BYTES_PER_S = 300e6  # assumed before anything is measured
-_OVERHEAD_BYTES = 1 << 20
 _MEANT = {
     "depths": "Each is a number of requests that a job has under way.",
     "jobs": "Each is a number of jobs that run at once.",
@@ -208,58 +203,6 @@ def _check(wish: Wish) -> None:
     twice = [path for path in dict.fromkeys(wish.paths) if wish.paths.count(path) > 1]
     if twice:
         raise PlanError(f"{visible(twice[0])} is named twice", "Each is measured once.")
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What a probe takes, before it starts."""
-
-    paths: int
-    seconds: float  # of it, the writing of the files at an assumed rate
-    writing_s: float
-    size_bytes: int  # of the file that is read and written, on each path
-    each_bytes: int  # on each path, at once: that file, and those for flushes and commits
-    loaded_s: float  # of writing as fast as the storage can, on each path
-    free_bytes: Mapping[str, int] = field(default_factory=dict)  # by path
-    places: Mapping[str, str] = field(default_factory=dict)  # by path, e.g. "on ext4, vda"
-
-    @property
-    def sentence(self) -> str:
-        """What it takes of disk and time, and how long it disturbs others."""
-        return (
-            f"{self.paths} × {bytes_text(self.each_bytes)} on disk, the file of"
-            f" {bytes_text(self.size_bytes)} and smaller ones for flushes, removed at the end. It"
-            f" takes about {seconds_text(self.seconds)}, {seconds_text(self.writing_s)} of it to"
-            f" write the files at an assumed {_WRITTEN_BYTES_PER_S / 1e6:.0f} MB/s, and"
-            f" {seconds_text(self.loaded_s)} on each path of writing as fast as the storage can."
-        )
-
-
-def rounds_of(wish: Wish) -> int:
-    """How many rounds of probes are taken."""
-    return wish.rounds or (QUICK_ROUNDS if wish.quick else ROUNDS)
-
-
-def cost(wish: Wish) -> Cost:
-    """Estimate a probe."""
-    points = len(wish.depths) * len(wish.jobs)
-    again = wish.repeated
-    grid = len(PATTERNS) * points
-    each_bytes = wish.size_bytes + fio.WAL_BYTES + FILE_BYTES + _OVERHEAD_BYTES
-    writing_s = (wish.size_bytes + fio.WAL_BYTES) / _WRITTEN_BYTES_PER_S
-    window_s = wish.seconds + _STARTS_S
-    round_s = (2 + len(PAUSES_US) + len(again)) * window_s + 2 * wish.seconds
-    measuring_s = grid * window_s + TESTS * wish.seconds + rounds_of(wish) * round_s
-    writes = sum(one.pattern.endswith("write") for one in again)
-    loading = points * 2 + rounds_of(wish) * (1 + writes)
-    return Cost(
-        paths=len(wish.paths),
-        seconds=len(wish.paths) * (writing_s + measuring_s) + wish.seconds,
-        writing_s=len(wish.paths) * writing_s,
-        size_bytes=wish.size_bytes,
-        each_bytes=each_bytes,
-        loaded_s=loading * wish.seconds,
-    )
 
 
 @dataclass(frozen=True, slots=True)
