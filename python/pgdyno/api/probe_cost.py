@@ -27,6 +27,7 @@ class Cost:
     loaded_s: float  # of writing as fast as the storage can, on each path
     free_bytes: Mapping[str, int] = field(default_factory=dict)  # by path
     places: Mapping[str, str] = field(default_factory=dict)  # by path, e.g. "on ext4, vda"
+    shared: tuple[str, ...] = ()  # a sentence for each file system or disk of several paths
 
     @property
     def sentence(self) -> str:

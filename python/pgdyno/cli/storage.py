@@ -136,3 +136,5 @@ def _announce(wish: Wish) -> None:
     for path, free_bytes in needed.free_bytes.items():
         said = f"{path} has {bytes_text(free_bytes)} free, {needed.places[path]}"
         stderr.print(said, soft_wrap=True, markup=False)
+    for sentence in needed.shared:
+        stderr.print(f"{sentence}.", soft_wrap=True, markup=False)

@@ -12,7 +12,7 @@ from pgdyno.analysis.storage_advice import THRESHOLDS, not_known, storage_advice
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
 from pgdyno.model.floor import NO_DISK_KNOWN, PATTERNS, PAUSES_US, Pattern
 from pgdyno.model.floor_figures import DEFAULT_METHOD, NEAR_PEAK, PROGRAMS, Doubt
-from pgdyno.model.shared_storage import CHANCE
+from pgdyno.model.shared_storage import CHANCE, FEELS
 from pgdyno.model.text import json_document
 from pgdyno.model.units import bytes_text, count_text, moment_text, ns_text
 from pgdyno.model.wording import listed, plural
@@ -184,8 +184,7 @@ def _on_one_device(facts: StorageFacts) -> list[str]:
         if len(sharing) > 1:
             places = "; ".join(f"{one.path} {one.claims.place}" for one in sharing)
             lines.append(
-                f"{listed([one.path for one in sharing])} share the disk {disk} ({places}): none of"
-                " them is faster than it, and what one does the other feels"
+                f"{listed([one.path for one in sharing])} share the disk {disk} ({places}): {FEELS}"
             )
     return lines
 

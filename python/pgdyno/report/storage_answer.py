@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Comparison
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
+from pgdyno.model.floor import ROUNDS_MAX
 from pgdyno.model.floor_figures import FlushFigure, Span
-from pgdyno.model.shared_storage import CHANCE
+from pgdyno.model.shared_storage import CHANCE, FEELS
 from pgdyno.model.units import count_text, ns_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Cell, Column, Table
@@ -47,7 +48,7 @@ def answer(facts: StorageFacts) -> list[str]:
         return ["Nothing is known yet: no path was measured in full."]
     return [
         *(_of_path(path) for path in facts.paths),
-        *map(_against, _compared(facts)),
+        *(_against(path, facts.paths[0]) for path in _compared(facts)),
     ]
 
 
@@ -131,10 +132,11 @@ def _needed(one: Comparison) -> str:
     """How many rounds would decide what is not decided; nothing where that is not within reach."""
     if one.verdict != "undecided" or one.rounds_needed is None:
         return ""
-    return f"; about {plural(one.rounds_needed, 'round')} would decide it"
+    beyond = f", more than --rounds takes ({ROUNDS_MAX})" * (one.rounds_needed > ROUNDS_MAX)
+    return f"; about {plural(one.rounds_needed, 'round')} would decide it{beyond}"
 
 
-def _against(path: PathFacts) -> str:
+def _against(path: PathFacts, base: PathFacts) -> str:
     """A sentence of verdicts, those that agree together; of one file system nothing is foretold."""
     found, alike = path.against_first, path.on_first_device
     by_verdict: dict[str, list[str]] = {}
@@ -145,6 +147,8 @@ def _against(path: PathFacts) -> str:
     first = next(iter(found.values()))
     told = "; ".join(f"{verdict} in {listed(each)}" for verdict, each in by_verdict.items())
     chance = f" Both lie on one file system: {CHANCE}." if alike else ""
+    if both := [disk for disk in base.claims.disks if disk in path.claims.disks and not alike]:
+        chance = f" Both lie on {listed(both)}: {FEELS}."
     return (
         f"{path.path} against {first.base}, {plural(first.rounds, 'round')},"
         f" {words.confidence(first.confidence)} intervals: {told}.{chance}"

@@ -64,6 +64,17 @@ def test_what_probing_takes_is_told_in_a_sentence(tmp_path: Path) -> None:
     assert "at an assumed 300 MB/s" in said
 
 
+def test_paths_of_one_file_system_are_told_before_anything_is_measured(tmp_path: Path) -> None:
+    first, second = tmp_path / "a", tmp_path / "b"
+    first.mkdir()
+    second.mkdir()
+    assert api.storage_cost(api.Wish.of(first, quick=True)).shared == ()
+    assert api.storage_cost(api.Wish.of(first, second, quick=True)).shared == (
+        f"{first} and {second} lie on one file system: what differs between them is chance, or"
+        " where on it their files lie",
+    )
+
+
 @pytest.mark.parametrize("count", [0, 3])
 def test_partitions_that_would_stay_empty_are_refused(count: int) -> None:
     data = api.Data("tpcc", scale=2, partitions=Partitions("hash", count))

@@ -17,7 +17,7 @@ from pgdyno.analysis.storage import storage_facts
 from pgdyno.analysis.storage_facts import StorageFacts
 from pgdyno.api.runs import Run
 from pgdyno.model.errors import PlanError
-from pgdyno.model.floor import Probed
+from pgdyno.model.floor import ROUNDS_MAX, Probed
 from pgdyno.model.manifest import HostManifest, Installation
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.run import RunInfo
@@ -85,6 +85,22 @@ def test_no_round_is_foretold_where_one_file_system_holds_both() -> None:
         "Both lie on one file system: what differs between them is chance, or where on it their"
         " files lie."
     )
+    on_vda = [replace(each, claims=replace(each.claims, disks=("vda",))) for each in (one, other)]
+    shared = replace(found, floors=(on_vda[0], replace(on_vda[1], device_number=8)))
+    assert answer(storage_facts(shared))[-1].endswith(
+        "Both lie on vda: none of them is faster than it, and what one does the other feels."
+    )
+
+
+def test_rounds_that_no_option_takes_are_told_as_such() -> None:
+    rates = ((1000, 1100), (1000, 910), (1000, 1090), (1000, 930))
+    rounds = [(at_rates("/a", one, one), at_rates("/b", other, other)) for one, other in rates]
+    found = in_rounds(*rounds)
+    one, other = found.floors
+    apart = storage_facts(replace(found, floors=(one, replace(other, device_number=8))))
+    told = r"about (\d+) rounds would decide it, more than --rounds takes \(100\)"
+    (needed,) = {int(rounds) for rounds in re.findall(told, answer(apart)[-1])}
+    assert needed > ROUNDS_MAX
 
 
 def test_a_busy_machine_is_told_first_and_before_advice() -> None:

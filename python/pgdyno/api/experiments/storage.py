@@ -45,6 +45,7 @@ from pgdyno.model.floor import (
 )
 from pgdyno.model.plan import Target
 from pgdyno.model.progress import StepBegun
+from pgdyno.model.shared_storage import Lies, paths_on_one_storage
 from pgdyno.model.text import visible
 from pgdyno.model.units import bytes_text
 from pgdyno.plan.resolve.order import balanced_order
@@ -84,8 +85,12 @@ def storage_cost(wish: Wish) -> Cost:
     """
     _check(wish)
     free_bytes = require_possible(wish).free_bytes
-    places = {path: device_claims(Path(path)).place for path in wish.paths}
-    return replace(cost(wish), free_bytes=free_bytes, places=places)
+    claims = {path: device_claims(Path(path)) for path in wish.paths}
+    lies = [Lies(path, Path(path).stat().st_dev, one.disks) for path, one in claims.items()]
+    return replace(
+        cost(wish), free_bytes=free_bytes, shared=tuple(paths_on_one_storage(lies)),
+        places={path: one.place for path, one in claims.items()},
+    )  # fmt: skip
 
 
 def require_storage_free(wish: Wish) -> None:
