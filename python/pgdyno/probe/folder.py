@@ -18,6 +18,7 @@ from pathlib import Path
 from pgdyno.access import stranger_on
 from pgdyno.folders import scratch
 from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.system_errors import reason
 from pgdyno.model.units import bytes_text
 
 _PREFIX = ".pgdyno-storage-"
@@ -67,7 +68,7 @@ def require_room(paths: Sequence[Path], each_bytes: int) -> Mapping[Path, int]:
             hint = "Name folders that exist."
             if "," in str(path):
                 hint = "Name folders that exist, with spaces between them: /a /b."
-            raise PlanError(f"{path}: {error.strerror}", hint) from error
+            raise PlanError(f"{path}: {reason(error)}", hint) from error
         _require_usable(path, seen.setdefault((status.st_dev, status.st_ino), path))
         by_device.setdefault(status.st_dev, []).append(path)
     for same in by_device.values():
@@ -126,7 +127,7 @@ def accepts_direct(folder: Path) -> bool:
     except OSError as error:
         if error.errno == errno.EINVAL:
             return False
-        raise TargetError(f"cannot write to {folder}: {error.strerror}") from error
+        raise TargetError(f"cannot write to {folder}: {reason(error)}") from error
     finally:
         file.unlink(missing_ok=True)
     return True

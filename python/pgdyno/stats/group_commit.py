@@ -28,6 +28,7 @@ import numpy as np
 
 from pgdyno.model.floor import BLOCK_BYTES, Commits
 
+COMMIT_DELAY_US_MAX = 100_000  # of the setting, in all versions
 _COMMITS = 20_000  # of a simulation; the rate is then known to about 1 %
 _WARM = 2_000
 _SEED = 20_261_122  # fixed: the same measurement predicts the same
@@ -103,8 +104,11 @@ def commit_rate_per_s(
 
 
 def commit_delay_us(flush_ns: float) -> int:
-    """The commit_delay worth trying: half a flush of one page, as PostgreSQL's manual advises."""
-    return round(flush_ns / 2 / 1000)
+    """The commit_delay worth trying: half a flush of one page, as PostgreSQL's manual advises.
+
+    On storage whose flushes take longer than any setting, the longest that a server takes.
+    """
+    return min(round(flush_ns / 2 / 1000), COMMIT_DELAY_US_MAX)
 
 
 # In place of bursts that are left: what a flusher does, and who was woken when one has ended.

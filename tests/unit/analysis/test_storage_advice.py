@@ -123,6 +123,8 @@ def test_settings_stay_within_what_a_server_takes() -> None:
     reads = of(floor("/a", rates=depths))["Ask for many pages at once"]
     assert reads.settings["effective_io_concurrency"] == "1000"
     assert reads.settings["io_workers"] == "32"
+    slow = in_rounds(*((at_rates("/a", 2.0, 2.0),) for _ in range(3)))
+    assert advice(slow)["Let commits share flushes"].settings["commit_delay"] == "100000"
 
 
 def test_several_processes_scan_where_one_does_not_reach_what_several_do() -> None:

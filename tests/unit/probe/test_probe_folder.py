@@ -19,6 +19,7 @@ def test_commas_between_folders_are_answered_with_how_they_are_named(tmp_path: P
     with pytest.raises(PlanError) as refused:
         require_room([Path(f"{tmp_path},{tmp_path}")], 1)
     assert refused.value.hint == "Name folders that exist, with spaces between them: /a /b."
+    assert refused.value.fact == f"{tmp_path},{tmp_path}: no such file or directory"
 
 
 def test_the_folder_goes_however_it_ends(tmp_path: Path) -> None:
