@@ -17,6 +17,7 @@ from pgdyno.analysis.facts import (
     TrialFacts,
 )
 from pgdyno.analysis.host_facts import FleetFacts
+from pgdyno.analysis.one_device import is_against_itself
 from pgdyno.analysis.plain import plain, tail_sentence
 from pgdyno.model.durability import NOT_KNOWN
 from pgdyno.model.wording import listed, plural
@@ -172,6 +173,8 @@ def _undone(stage: StageFacts) -> str:
     if stage.to_first is None or stage.to_first.ratio is None:
         return f"`{stage.name}` has no round to compare"
     ratio = f"{words.ratio(stage.to_first)} ({_interval(stage)})"
+    if is_against_itself(stage.to_first):
+        return f"`{stage.name}` is not judged, and shows {ratio} on the same file system"
     if stage.to_first.verdict == "not judged":
         return f"`{stage.name}` is not judged, its windows alone show {ratio}"
     said = words.verdict(stage.to_first)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
-from pgdyno.analysis.facts import StageFacts
+from pgdyno.analysis.facts import Comparison, StageFacts
 from pgdyno.analysis.words import flat
 from pgdyno.model.manifest import HostManifest
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.shared_storage import ITSELF, Lies, on_one_storage
 from pgdyno.stats.looks import Unjudged
+from pgdyno.stats.verdict import Verdict
 
 _OWN = "pgdyno's own folder"
 
@@ -46,6 +47,11 @@ def against_itself(plan: Plan, host: HostManifest) -> Unjudged:
         return f"its data lie on the file system of those of {base}: {ITSELF}"
 
     return reason
+
+
+def is_against_itself(found: Comparison) -> bool:
+    """Whether a comparison is not judged for that, so that no round will tell anything."""
+    return found.verdict == Verdict.NOT_JUDGED.value and found.reason.endswith(ITSELF)
 
 
 def _lies(folder: str | None, host: Mapping[str, str]) -> Lies:

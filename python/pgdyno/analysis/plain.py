@@ -8,6 +8,7 @@ from pgdyno.analysis import words
 from pgdyno.analysis.answer_facts import TailFacts
 from pgdyno.analysis.credit import NO_SETTING, credit_against
 from pgdyno.analysis.facts import StageFacts
+from pgdyno.analysis.one_device import is_against_itself
 from pgdyno.model.units import ratio_text
 from pgdyno.model.wording import listed, plural
 
@@ -19,9 +20,12 @@ _OUTCOMES = {
     "equivalent": "{names} {is_} as fast as {base}.",
     "undecided": _UNKNOWN,
     "not judged": _UNKNOWN,
+    "itself": "{names} {is_} not judged: {its} data lie on the file system of those of {base}.",
     "not measured": "{names} {was} not measured beside {base}.",
 }
-_NUMBERS = ({"is_": "is", "was": "was"}, {"is_": "are", "was": "were"})
+_NUMBERS = (
+    {"is_": "is", "was": "was", "its": "its"}, {"is_": "are", "was": "were", "its": "their"},
+)  # fmt: skip
 
 
 def plain(stages: Sequence[StageFacts]) -> tuple[str, ...]:
@@ -124,6 +128,7 @@ def _not_better(stages: Sequence[StageFacts]) -> tuple[str, ...]:
         if one.to_first is None or one.to_first.verdict == "better":
             continue
         verdict = one.to_first.verdict if one.to_first.rounds else "not measured"
+        verdict = "itself" if is_against_itself(one.to_first) else verdict
         found.setdefault((_OUTCOMES[verdict], one.to_first.base), []).append(f"`{one.name}`")
     return tuple(
         text.format(names=listed(names), base=f"`{base}`", **_NUMBERS[len(names) > 1])

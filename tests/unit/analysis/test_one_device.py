@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pgdyno.analysis.one_device import on_one_device
+from pgdyno.analysis.plain import plain
 from pgdyno.analysis.run import analyse, compare_stages
 from pgdyno.store import RunFile
 from tests.data.miniature import CHARACTERS, write_miniature
@@ -69,3 +70,7 @@ def test_a_disk_is_not_judged_against_itself(tmp_path: Path) -> None:
         )
     assert other == same, "settings differ, too"
     assert any(SHARED in one.text for one in facts.answer.doubts)
+    said = " ".join(plain(facts.stages))
+    assert "`moved` is not judged: its data lie on the file system of those of `initdb`." in said
+    assert "Whether `moved` is faster" not in said, "no round will tell"
+    assert "`moved` is not judged" not in " ".join(plain(known.stages))
