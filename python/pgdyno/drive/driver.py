@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from pgdyno.drive.checkpoint_pace import OPEN, STOP, Pace
 from pgdyno.drive.fleet import drive_fleet, require_reachable
+from pgdyno.drive.listening import PASS_MAX_S, Listening, waits
 from pgdyno.drive.result import Driven, parse_result
 from pgdyno.drive.spec import Part, drive_spec
 from pgdyno.folders import Folder
@@ -152,17 +153,19 @@ def _last(
     progress: Callable[[DriveProgress], None],
     pace: Pace | None,
 ) -> Mapping[str, object]:
-    heard, phase = time.monotonic(), ""
+    listening, heard_s, phase = Listening(), 0.0, ""
     while True:
         if pace is not None and (due := pace.turn(phase, time.monotonic())):
             process.signal({OPEN: signal.SIGUSR1, STOP: signal.SIGTERM}[due])
         try:
-            line = lines.get(timeout=_SILENCE_S if pace is None else _PACE_S)
+            line = lines.get(timeout=PASS_MAX_S / 2 if pace is None else _PACE_S)
         except queue.Empty:
-            if time.monotonic() - heard < _SILENCE_S:
+            listening.look()
+            if listening.seconds - heard_s < _SILENCE_S or waits(process.stdout):
                 continue
             raise DriveError(f"the driver said nothing for {_SILENCE_S:.0f} s") from None
-        heard = time.monotonic()
+        listening.look()
+        heard_s = listening.seconds
         if line is None:
             raise DriveError(f"the driver ended with code {process.wait(5)} and without a result")
         message = json.loads(line)

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pgdyno.drive.checkpoint_pace import OPEN, Pace
 from pgdyno.drive.host_link import PHASES, SAME_WHEEL, HostLink, Inbox, open_link
 from pgdyno.drive.host_results import combined, connections_of
+from pgdyno.drive.listening import Listening
 from pgdyno.drive.result import Driven
 from pgdyno.drive.transport import Transport, transports
 from pgdyno.model.connection import Connection
@@ -102,6 +103,7 @@ class Head:
     def __init__(self, fleet: Fleet, ways: Mapping[str, Transport]) -> None:
         self._fleet, self._ways = fleet, ways
         self._inbox: Inbox = queue.SimpleQueue()
+        self.listening = Listening()
         self._stack = ExitStack()
         self._over = threading.Event()
         self.links: list[HostLink] = []
@@ -112,7 +114,7 @@ class Head:
             # First of all: of many hosts, one is begun long after another.
             threading.Thread(target=self._show_life, name="pgdyno head", daemon=True).start()
             for name in self._fleet.hosts:
-                link = open_link(name, self._fleet, self._way_to(name), self._inbox)
+                link = self._open(name)
                 self.links.append(link)
                 self._stack.callback(link.end)
             patience_s = max(self._way_to(one.name).hello_s for one in self.links)
@@ -125,6 +127,10 @@ class Head:
     def __exit__(self, *_: object) -> None:
         """End what still runs on any host."""
         self._close()
+
+    def _open(self, name: str) -> HostLink:
+        way = self._way_to(name)
+        return open_link(name, self._fleet, way, self._inbox, listening=self.listening)
 
     def _way_to(self, name: str) -> Transport:
         return self._ways[name.partition(":")[0]]
@@ -213,21 +219,21 @@ class Head:
             DriveError: A host failed.
             HostLostError: One was lost before the window began.
         """
-        told_s, stopped_s = 0.0, None
+        told_s, stopped_s = 0.0, None  # the one by the clock, the other by what is listened
         while not all(link.is_over for link in self.links):
             phase = _together(self.links).phase
             if pace is not None and stopped_s is None:
                 self._follow(pace, phase)
             self.hear(_PACE_S)
-            now_s = time.monotonic()
+            now_s, listened_s = time.monotonic(), self.listening.seconds
             lost = [link for link in self.links if link.lost is not None]
             if lost:
                 self._require_begun(lost[0], phase)
             if lost and stopped_s is None and not self._fleet.degraded:
-                stopped_s = now_s
+                stopped_s = listened_s
                 for link in self.links:
                     link.say({"stop": None})
-            if stopped_s is not None and now_s > stopped_s + drain_s + _LATE_S:
+            if stopped_s is not None and listened_s > stopped_s + drain_s + _LATE_S:
                 for link in self.links:
                     link.lost = link.lost or "it did not end when it was told to"
             if now_s - told_s >= _TOLD_S:
@@ -257,12 +263,13 @@ class Head:
         best: Offset | None = None
         for number in range(_PROBES):
             link.answer = None
-            asked_ns = time.monotonic_ns()
+            asked_ns, asked_s = time.monotonic_ns(), self.listening.seconds
             link.say({"clock": number})
             while link.answer is None or link.answer["clock"] != number:
                 self.hear(_PACE_S)
-                if link.lost is None and time.monotonic_ns() - asked_ns > LOST_AFTER_S * 1e9:
-                    link.lost = f"it did not tell its clock for {LOST_AFTER_S:g} s"
+                if link.lost is None and self.listening.seconds - asked_s > LOST_AFTER_S:
+                    why = f"it did not tell its clock for {LOST_AFTER_S:g} s"
+                    link.lost = why + link.last_words()
                 if link.lost is not None:
                     return best
             found = offset_of(asked_ns, link.answer)
@@ -272,10 +279,10 @@ class Head:
 
     def _until(self, there: Callable[[], bool], patience_s: float | None, what: str) -> None:
         """Hear the hosts until something is there; one that is lost meanwhile is an error."""
-        begun_s = time.monotonic()
+        begun_s = self.listening.seconds
         while not there():
             self.hear(_PACE_S, silence=patience_s is None)
-            late = patience_s is not None and time.monotonic() - begun_s > patience_s
+            late = patience_s is not None and self.listening.seconds - begun_s > patience_s
             for link in self.links:
                 if link.lost is None and late and link.machine is None:
                     link.lost = f"it said nothing for {patience_s:g} s{link.last_words()}"
@@ -302,6 +309,7 @@ class Head:
                 heard.link.take(heard)
         except queue.Empty:
             pass
+        self.listening.look()
         for link in self.links:
             link.notice_flood()
             if silence:

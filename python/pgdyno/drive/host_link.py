@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO
 
+from pgdyno.drive.listening import Listening, waits
 from pgdyno.drive.transport import WORKER, Transport
 from pgdyno.model.errors import DriveError, PgdynoError
 from pgdyno.model.fleet import LOST_AFTER_S, Fleet, Machine, Offset, Surroundings
@@ -71,7 +72,8 @@ class HostLink:
     name: str
     process: Process
     errors: IO[bytes]  # what the process wrote about its failures
-    heard_s: float = field(default_factory=time.monotonic)
+    listening: Listening = field(default_factory=Listening)
+    heard_s: float = 0.0  # when its last line came, of the time that is listened
     machine: Machine | None = None
     progress: DriveProgress | None = None
     loading: LoadProgress | None = None
@@ -106,7 +108,6 @@ class HostLink:
                 code = self.process.wait(END_S)
                 self.lost = f"its process ended with code {code}{self.last_words()}"
             return
-        self.heard_s = time.monotonic()
         if heard.is_endless:
             self.lost = f"it said {plural(LINE_MAX, 'letter', thousands=True)} without a line's end"
             return
@@ -163,8 +164,9 @@ class HostLink:
             ) from None
 
     def notice_silence(self) -> None:
-        """Count it as lost when it has said nothing for too long."""
-        if not self.is_over and time.monotonic() - self.heard_s > LOST_AFTER_S:
+        """Count it as lost when it has said nothing for too long while we listened."""
+        silent_s = self.listening.seconds - self.heard_s
+        if not self.is_over and silent_s > LOST_AFTER_S and not waits(self.process.stdout):
             self.lost = f"it said nothing for {LOST_AFTER_S:g} s{self.last_words()}"
 
     def notice_flood(self) -> None:
@@ -201,9 +203,22 @@ class HostLink:
 
 
 def open_link(
-    name: str, fleet: Fleet, transport: Transport, inbox: Inbox, module: str = WORKER
+    name: str,
+    fleet: Fleet,
+    transport: Transport,
+    inbox: Inbox,
+    module: str = WORKER,
+    listening: Listening | None = None,
 ) -> HostLink:
     """Start the process of a host; it says hello when it is there.
+
+    Args:
+        name: The host.
+        fleet: It is one of these.
+        transport: The way to it.
+        inbox: Where its lines come in.
+        module: Of pgdyno, run there as a program.
+        listening: How long the inbox was listened to; None: its silence is not counted.
 
     Raises:
         DriveError: It cannot be started.
@@ -214,11 +229,13 @@ def open_link(
     except PgdynoError as error:
         errors.close()
         raise DriveError(f"host {name}: {error.fact}", error.hint) from error
-    link = HostLink(name, process, errors)
+    link = HostLink(name, process, errors, listening or Listening())
+    link.heard_s = link.listening.seconds
 
     def pump() -> None:
-        with suppress(ValueError):  # we have given up and closed it
+        with suppress(ValueError, OSError):  # we have given up and closed it; it cannot be read
             while line := process.stdout.readline(LINE_MAX):
+                link.heard_s = link.listening.seconds
                 heard = Heard(link, line, time.monotonic_ns())
                 link.await_room()
                 inbox.put(heard)

@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import Any
 
 from pgdyno import core
+from pgdyno.drive.listening import Listening, waits
 from pgdyno.drive.surroundings import Reading, between, read
 from pgdyno.drive.worker import PROGRESS_S, STOP_SIGNALS, failure, pause_s
 from pgdyno.model.errors import DriveError
@@ -82,7 +83,8 @@ class _Host:
         self._task: tuple[str, str] | None = None
         self.run: core.Drive | core.Load | None = None
         self.left_s: float | None = None  # when the head was found gone
-        self._heard_s = time.monotonic()
+        self._listening = Listening()
+        self._heard_s = 0.0  # when a line came last, of the time that is listened
 
     def say(self, text: str) -> None:
         """A line for the head, whole; BrokenPipeError when nobody listens."""
@@ -94,7 +96,7 @@ class _Host:
         try:
             for line in sys.stdin:
                 received_ns = time.monotonic_ns()
-                self._heard_s = time.monotonic()
+                self._heard_s = self._listening.seconds
                 message = json.loads(line)
                 if "clock" in message:
                     answer = message | {"received_ns": received_ns}
@@ -115,9 +117,13 @@ class _Host:
                 _tell(self.run, message)
 
     def notice_silence(self) -> None:
-        """Count the head as gone when it has said nothing for too long."""
-        if self.left_s is None and time.monotonic() - self._heard_s > SILENT_S:
+        """Count the head as gone when it has said nothing for too long while we listened."""
+        self._listening.look()
+        silent_s = self._listening.seconds - self._heard_s
+        if self.left_s is None and silent_s > SILENT_S and not waits(sys.stdin):
             self._leave()
+            with suppress(OSError):  # one that stood still and goes on reads why it lost us
+                print(f"the head said nothing for {SILENT_S:g} s", file=sys.stderr, flush=True)
 
     def _leave(self) -> None:
         self.left_s = time.monotonic()

@@ -26,6 +26,7 @@ from typing import IO, BinaryIO
 
 from psycopg.conninfo import make_conninfo
 
+from pgdyno.drive.listening import Listening
 from pgdyno.drive.pgbench_log import Form, Log
 from pgdyno.drive.pgbench_output import Progress, error_of, progress_of, summary
 from pgdyno.drive.process_cost import Sample, cost, sample
@@ -250,19 +251,20 @@ class _Watched:
         Raises:
             DriveError: It failed, or does not end.
         """
-        heard = time.monotonic()
+        listening, heard_s = Listening(), 0.0
         rest = ""
         while True:
             code = process.code()  # asked first, so that nothing printed before its end is missed
             *lines, rest = (rest + text.read()).split("\n")
             for line in lines:
                 self._hear(line)
-                heard = time.monotonic()
+                heard_s = listening.seconds
             if code is not None:
                 break
             if found := sample(process.pid):
                 self.samples.append(found)
-            if time.monotonic() - heard > _SILENCE_S:
+            listening.look()
+            if listening.seconds - heard_s > _SILENCE_S:
                 raise DriveError(f"pgbench said nothing for {_SILENCE_S:.0f} s")
             self._check_end()
             time.sleep(_POLL_S)
