@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -304,6 +307,69 @@ def test_a_private_cluster_has_a_replica_of_its_own(
     assert "The replica ran on the machine of the server" in page
     assert_nothing_left(home_env)
     assert not (home_env / "work" / "standby").exists()
+
+
+KILLED = """
+import os, signal, sys
+import pgdyno
+from pgdyno.model.progress import DriveProgress, TrialEnded
+ended = []
+def tell(event):
+    if isinstance(event, TrialEnded):
+        ended.append(event)
+    if ended and isinstance(event, DriveProgress) and event.phase == "window":
+        os.kill(os.getpid(), signal.SIGKILL)
+pgdyno.run(pgdyno.load_plan(sys.argv[1]), out=sys.argv[2], on_event=tell)
+"""
+
+
+@pytest.mark.wide
+@pytest.mark.same_machine
+def test_a_run_with_a_replica_of_its_own_is_resumed_after_it_was_killed(
+    folder: Path, home_env: Path
+) -> None:
+    path, out = folder / "own.toml", folder / "own.sqlite"
+    path.write_text(OURS.format(transport="socket"))
+    words = [sys.executable, "-c", KILLED, str(path), str(out)]
+    killed = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    with RunFile.read(out) as run:
+        assert [one.state for one in run.trials()] == [TrialState.FINISHED, TrialState.RUNNING]
+    assert (home_env / "work" / "standby" / "standby.signal").exists(), "its data are left behind"
+
+    pgdyno("resume", out)
+
+    with RunFile.read(out) as run:
+        trials = run.finished()
+        assert [one.attempt for one in trials] == [2, 2], "a round is measured as a whole"
+        names = [set(run.series(one.number)) for one in trials]
+        assert all(one.ok for trial in trials if trial.result for one in trial.result.conditions)
+    assert ["replica.lag_s" in one for one in names] == [
+        one.stage == "with-a-replica" for one in trials
+    ]
+    (row,) = Run(out).facts.replica
+    assert (row.stage, row.rounds) == ("with-a-replica", 1)
+    assert row.answered_per_s > 0
+    assert_nothing_left(home_env)
+    assert not (home_env / "work" / "standby").exists()
+
+
+@pytest.mark.parametrize("more", [
+    'settings = { full_page_writes = "off" }\nguard = true', "pooler = { sessions = 2 }",
+])  # fmt: skip
+def test_a_guard_or_a_pooler_beside_a_replica_is_refused_before_anything_is_begun(
+    folder: Path, home_env: Path, more: str
+) -> None:
+    path, out = folder / "beside.toml", folder / "beside.sqlite"
+    text = OURS.format(transport="socket").replace("rounds = 1", 'rounds = 1\nlowest_rung = "D6"')
+    path.write_text(f"{text}\n{more}\n")
+
+    said = " ".join(pgdyno("run", path, "--out", out, code=2).stderr.split())
+
+    assert "stage with-a-replica: " + more.rpartition("\n")[2].partition(" ")[0] + " = " in said
+    assert "target.replicas" in said
+    assert not out.exists()
+    assert not (home_env / "fixtures").exists(), "nothing was loaded"
 
 
 @pytest.mark.wide

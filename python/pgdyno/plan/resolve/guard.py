@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pgdyno.model.pooler import Pooler
 from pgdyno.plan.settings.configured import Configured
 
 _MINIMAL = "minimal"
@@ -25,15 +26,15 @@ def guard_problems(config: Configured, kind: str) -> Iterator[tuple[str, str, st
 
 
 def replicas_problems(
-    config: Configured, *, guarded: bool, pooled: bool
+    config: Configured, *, guarded: bool, pooler: Pooler | None
 ) -> Iterator[tuple[str, str, str | None]]:
     """What keeps a stage from having a replica of our making: setting or key, text, hint."""
     if guarded:
         text = "true, and target.replicas gives the server a standby already"
         yield "guard", text, "Leave out one of both: the guard's standby answers no reads."
-    if pooled:
-        text = "given, and reads of a replica go past it"
-        yield "pooler", text, "Leave out target.replicas, or the pooler."
+    if pooler is not None:
+        text = f"{pooler.shown}, and reads of target.replicas go past it"
+        yield "pooler", text, 'Leave out target.replicas, or write pooler = { mode = "none" }.'
     if config.word("hot_standby") == "off":
         yield "hot_standby", "off lets no standby answer, and target.replicas asks for one", None
     yield from _standby_problems(config, "target.replicas asks for a standby")

@@ -152,7 +152,7 @@ def _asked_problems(
     if guard:
         yield from guard_problems(config, target.kind)
     if target.replicas:
-        yield from replicas_problems(config, guarded=guard, pooled=pooler is not None)
+        yield from replicas_problems(config, guarded=guard, pooler=pooler)
     if pooler:
         yield from pooler_problems(pooler, workload, target.kind)
 
