@@ -2,10 +2,12 @@ r"""What many terminals with keying and think times cost, against the null serve
 
     python benches/terminals.py --terminals 10000 --rounds 5 --seconds 60 --cpus 0 --null-cpus 1
     python benches/terminals.py --terminals 100000 --seconds 3600 --cpus 0 --null-cpus 0
+    python benches/terminals.py --terminals 1000000 --hosts 4 --connections 256 --null-threads 2
 
 Method. TPC-C by the text, ten terminals a warehouse, so that a perfect server leads to 12.86 NOPM a
 warehouse. The null server answers plausible rows at once; what is left is the driver. A round is a
-driver process of its own. Over its window:
+driver process of its own; with `--hosts`, as many, that are hosts of one fleet on this machine, and
+share terminals and connections. Over its window:
 
 * memory: the highest resident size of the whole driver process so far (VmHWM), the interpreter
   that it lives in included, from its start to the last report before its end;
@@ -13,10 +15,17 @@ driver process of its own. Over its window:
 * lateness: how long after its due time a terminal's request was ready to be taken up by a
   connection; the wait for a connection is not in it, it has a figure of its own (queue).
 
+Of several hosts memory and CPU are those of all together, as on machines of their own: what their
+processes share of a machine's memory (the interpreter's code) counts for each. Lateness is that of
+all requests; beside it stands that of the host whose own is the highest. The head's memory and CPU
+are not in it.
+
 `--cpus` and `--null-cpus` keep driver and null server on these CPUs; the same one for both means
 that the two share a core.
 
-Limits. The null server holds no data, so its CPU says nothing about a real one.
+Limits. The null server holds no data, so its CPU says nothing about a real one. Hosts that share a
+machine with each other and with it compete for its cores: only where these have time to spare is a
+host's lateness its own.
 """
 
 from __future__ import annotations
@@ -26,15 +35,18 @@ import os
 import platform
 import sys
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-import psutil
-from measure import Spread, confidence, exit_code, table, write_json
+from measure import Failure, Spread, confidence, exit_code, table, write_json
 
 from pgdyno.drive.driver import Wishes, drive
 from pgdyno.drive.null import null_server
 from pgdyno.drive.result import Driven
+from pgdyno.model.errors import PgdynoError
+from pgdyno.model.fleet import Fleet
 from pgdyno.model.plan import Protocol
 from pgdyno.model.progress import DriveProgress
 from pgdyno.model.settings import Rung
@@ -47,17 +59,27 @@ MIB = 1 << 20
 
 @dataclass
 class Watch:
-    """Reads the driver's memory while it runs."""
+    """Reads the memory of all drivers while they run."""
 
-    rss_max_bytes: int = 0
+    highest_bytes: dict[int, int] = field(default_factory=dict)  # by process
+
+    def begin(self, pid: int) -> None:
+        """Be told of a driver."""
+        self.highest_bytes[pid] = 0
 
     def take(self, _progress: DriveProgress) -> None:
-        """Look at the child that drives."""
-        for child in psutil.Process().children():
-            if "pgdyno.drive.worker" in child.cmdline():
-                text = Path(f"/proc/{child.pid}/status").read_text()
-                line = next(line for line in text.splitlines() if line.startswith("VmHWM:"))
-                self.rss_max_bytes = max(self.rss_max_bytes, int(line.split()[1]) * 1024)
+        """Look at them; one that has ended keeps what it had."""
+        for pid in self.highest_bytes:
+            with suppress(FileNotFoundError, ProcessLookupError):
+                text = Path(f"/proc/{pid}/status").read_text()
+                found = [line for line in text.splitlines() if line.startswith("VmHWM:")]
+                if found:
+                    self.highest_bytes[pid] = int(found[0].split()[1]) * 1024
+
+    @property
+    def rss_max_bytes(self) -> int:
+        """Of all together."""
+        return sum(self.highest_bytes.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +98,28 @@ class Round:
     failed: int
     transactions: int
     window_s: float
+    hosts: OfHosts | None = None  # None: one process drove
+
+
+@dataclass(frozen=True, slots=True)
+class OfHosts:
+    """What only several hosts have."""
+
+    cpu_share_max: float
+    late_p999_max_ns: int
+    skew_ns: int
+    overlap: float
+
+
+@contextmanager
+def kept_to(cpus: Sequence[int]) -> Iterator[None]:
+    """Meanwhile keep what is started to these CPUs; none: to those of this process."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus or before)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def run(options: argparse.Namespace) -> Round:
@@ -86,12 +130,16 @@ def run(options: argparse.Namespace) -> Round:
         terminals=options.terminals, threads=options.threads,
         tpcc=Tpcc(warehouses, keying_multiplier=1.0, think_multiplier=1.0),
     )  # fmt: skip
-    protocol = Protocol(1, options.warmup, options.seconds, DRAIN_S, False, 0.03, 0.95, Rung.D0)
+    hosts = Fleet(tuple(f"local:{number}" for number in range(options.hosts)))
+    protocol = Protocol(1, options.warmup, options.seconds, DRAIN_S, False, 0.03, 0.95, Rung.D0,
+                        fleet=hosts if options.hosts else None)  # fmt: skip
     watch = Watch()
-    with null_server(workload, cpus=options.null_cpus) as server:
-        driven = drive(
-            server.connection, workload, protocol, None, watch.take, Wishes(options.cpus)
-        )
+    with (
+        null_server(workload, threads=options.null_threads, cpus=options.null_cpus) as server,
+        kept_to(options.cpus),
+    ):
+        driven = drive(server.connection, workload, protocol, None, watch.take,
+                       Wishes(options.cpus), started=watch.begin)  # fmt: skip
     return round_of(driven, warehouses, watch.rss_max_bytes)
 
 
@@ -102,6 +150,8 @@ def round_of(driven: Driven, warehouses: int, rss_max_bytes: int) -> Round:
     client = driven.client
     cpu_s = client.cpu_s
     assert cpu_s is not None, "our own driver tells"
+    if not driven.transactions:
+        raise Failure("nothing was done in the window", "Take a longer one.")
     return Round(
         nopm_a_warehouse=driven.nopm / warehouses,
         cpu_share=cpu_s / client.window_s,
@@ -115,7 +165,24 @@ def round_of(driven: Driven, warehouses: int, rss_max_bytes: int) -> Round:
         failed=sum(kind.window.failed for kind in driven.kinds),
         transactions=driven.transactions,
         window_s=driven.window_s,
+        hosts=of_hosts(driven),
     )
+
+
+def of_hosts(driven: Driven) -> OfHosts | None:
+    """What several hosts tell beside; None: one process drove.
+
+    Raises:
+        Failure: One was lost.
+    """
+    fleet = driven.fleet
+    if fleet is None:
+        return None
+    if fleet.lost:
+        raise Failure("; ".join(fleet.lost), "Take fewer hosts, or a machine that is not busy.")
+    shares = [(one.client.cpu_s or 0.0) / one.client.window_s for one in fleet.hosts]
+    late_ns = max(one.late_ns["p999"] for one in fleet.hosts)
+    return OfHosts(max(shares), late_ns, fleet.skew_ns, fleet.overlap)
 
 
 ROWS = {
@@ -131,6 +198,12 @@ ROWS = {
     "failed": ("failed", 1.0, 0),
     "transactions": ("transactions", 1.0, 0),
 }
+HOSTS_ROWS = {
+    "CPU of the busiest host, % of a core": ("cpu_share_max", 100.0, 2),
+    "lateness p99.9 of the latest host, ms": ("late_p999_max_ns", 1e-6, 2),
+    "begins apart at most, ms": ("skew_ns", 1e-6, 3),
+    "together, % of the window": ("overlap", 100.0, 3),
+}
 
 
 def shown(rounds: list[Round]) -> str:
@@ -138,6 +211,10 @@ def shown(rounds: list[Round]) -> str:
     rows = []
     for name, (key, factor, digits) in ROWS.items():
         spread = Spread.of([float(getattr(one, key)) for one in rounds])
+        rows.append((name, spread.times(factor).text(digits)))
+    several = [one.hosts for one in rounds if one.hosts is not None]
+    for name, (key, factor, digits) in HOSTS_ROWS.items() if several else ():
+        spread = Spread.of([float(getattr(one, key)) for one in several])
         rows.append((name, spread.times(factor).text(digits)))
     n = len(rounds)
     sure = f"; they enclose the median with {confidence(n):.0%} confidence" if n > 1 else ""
@@ -169,6 +246,17 @@ def measure(options: argparse.Namespace) -> None:
     print(shown(rounds))
 
 
+def compare(options: argparse.Namespace) -> None:
+    """As `measure`, with the package's errors said as this folder's."""
+    if options.hosts > options.connections:
+        raise Failure(f"--hosts is {options.hosts}, --connections is {options.connections}",
+                      "Every host takes one at least.")  # fmt: skip
+    try:
+        measure(options)
+    except PgdynoError as error:
+        raise Failure(error.fact, error.hint or "") from error
+
+
 def cpus(text: str) -> tuple[int, ...]:
     """Numbers of CPUs, e.g. `0,1`."""
     return tuple(int(word) for word in text.split(","))
@@ -181,16 +269,18 @@ def main() -> int:
     )
     parser.add_argument("--terminals", type=int, required=True)
     parser.add_argument("--connections", type=int, default=64)
-    parser.add_argument("--threads", type=int, default=1, help="of the driver")
+    parser.add_argument("--threads", type=int, default=1, help="of each driver")
+    parser.add_argument("--hosts", type=int, default=0, help="0: one process, and no fleet")
     parser.add_argument("--face", default="statement")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--warmup", type=float, default=30.0)
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--cpus", type=cpus, default=(), help="of the driver")
+    parser.add_argument("--cpus", type=cpus, default=(), help="of all drivers")
     parser.add_argument("--null-cpus", type=cpus, default=(), help="of the null server")
+    parser.add_argument("--null-threads", type=int, default=1)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    return exit_code(lambda: measure(options))
+    return exit_code(lambda: compare(options))
 
 
 if __name__ == "__main__":
