@@ -18,8 +18,9 @@ from pgdyno.analysis.resources import DEVICE, members, shown
 from pgdyno.analysis.signal_facts import Signal, SignalLine, SignalUnit
 from pgdyno.analysis.snapshots import SnapshotsByTrial
 from pgdyno.model.counters import known_steps
+from pgdyno.model.cpu_states import CPU_STATES
 from pgdyno.model.resets import resets_ns
-from pgdyno.model.run import CPU_STATES, Series, SnapshotRows, TrialRecord
+from pgdyno.model.run import Series, SnapshotRows, TrialRecord
 
 PARTS_MAX = 120  # of a line; each has two points
 NS = 1e9

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pgdyno.analysis.window_facts import WindowFacts
-from pgdyno.model.run import CPU_STATES
+from pgdyno.model.cpu_states import CPU_STATES
 
 
 @dataclass(frozen=True, slots=True)

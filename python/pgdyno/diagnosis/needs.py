@@ -5,7 +5,7 @@ from __future__ import annotations
 from pgdyno.analysis.account_facts import Account
 from pgdyno.analysis.window_facts import WindowFacts
 from pgdyno.diagnosis.rule import Need
-from pgdyno.model.run import CPU_STATES
+from pgdyno.model.cpu_states import CPU_STATES
 
 _HOST = tuple(f"cpu.{state}_s" for state in CPU_STATES)
 

@@ -70,8 +70,8 @@ def machine() -> Machine:
 
 
 def _core_hash() -> str:
-    file = sys.modules["pgdyno._core"].__file__ or ""
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
+    with Path(sys.modules["pgdyno._core"].__file__ or "").open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 class _Host:

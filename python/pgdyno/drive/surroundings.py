@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import psutil
 
+from pgdyno.model.cpu_states import IDLE_STATES
 from pgdyno.model.fleet import NetworkCard, Surroundings
-from pgdyno.model.run import IDLE_STATES
 
 _COUNTED_TWICE = ("guest", "guest_nice")  # they are in user and nice already
 _LOOPBACK = "lo"

@@ -170,12 +170,6 @@ class Series:
     values: npt.NDArray[np.float64]  # (samples,)
 
 
-CPU_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-"""States of a host's CPUs: the series `cpu.<state>_s` of all of them together hold all its time."""
-IDLE_STATES = ("idle", "iowait")
-"""Of these, in which a CPU works for nobody."""
-
-
 @dataclass(frozen=True, slots=True)
 class TallySeries:
     """How often each key was met, second by second: samples of sessions, by what they waited for.

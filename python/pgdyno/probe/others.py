@@ -8,8 +8,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from pgdyno.model.cpu_states import CPU_STATES, IDLE_STATES
 from pgdyno.model.numbers import finite
-from pgdyno.model.run import CPU_STATES, IDLE_STATES
 
 _STAT = Path("/proc/stat")
 

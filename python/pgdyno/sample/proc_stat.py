@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from pgdyno.model.run import CPU_STATES, IDLE_STATES
+from pgdyno.model.cpu_states import CPU_STATES, IDLE_STATES
 from pgdyno.sample.sampler import Row
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from math import isfinite
 
 from pgdyno.model.client import Client
+from pgdyno.model.cpu_states import CPU_STATES
 from pgdyno.model.errors import PgdynoError
-from pgdyno.model.run import CPU_STATES
 from pgdyno.model.wording import plural
 from pgdyno.stats.finding import Answer, Clear, Evidence, Finding, Unknown
 

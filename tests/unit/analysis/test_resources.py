@@ -12,7 +12,8 @@ from pgdyno.analysis.processes import process_rows
 from pgdyno.analysis.resource_facts import ResourceRow
 from pgdyno.analysis.resources import resource_rows
 from pgdyno.drive.driver import Driven
-from pgdyno.model.run import CPU_STATES, Series, TrialRecord, TrialState
+from pgdyno.model.cpu_states import CPU_STATES
+from pgdyno.model.run import Series, TrialRecord, TrialState
 from pgdyno.trial.sampled import growth
 from tests.data.miniature import a_result
 

@@ -11,7 +11,8 @@ import pytest
 
 from pgdyno.analysis.signal_facts import Signal
 from pgdyno.analysis.signals import PARTS_MAX, shortened, signals
-from pgdyno.model.run import CPU_STATES, Cell, Series, SnapshotRows, TrialRecord, TrialState
+from pgdyno.model.cpu_states import CPU_STATES
+from pgdyno.model.run import Cell, Series, SnapshotRows, TrialRecord, TrialState
 from tests.data.miniature import a_result
 
 NS = 1_000_000_000

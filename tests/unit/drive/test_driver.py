@@ -12,7 +12,7 @@ import pytest
 from pgdyno.drive import driver
 from pgdyno.model.errors import DriveError
 from pgdyno.model.progress import DriveProgress
-from pgdyno.shell import Process, start
+from pgdyno.shell import Process, run, start
 from tests.waiting import DEADLINE_S
 
 COUNTS = {"due": 10, "succeeded": 7, "rolled_back": 1, "failed": 1, "unknown": 1, "skipped": 0,
@@ -108,3 +108,12 @@ def test_the_workers_error_is_ours(said: Any) -> None:
 def test_a_worker_that_dies_is_an_error(said: Any) -> None:
     with pytest.raises(DriveError, match="ended with code 9 and without a result"):
         driver._watch(said({"phase": "window", "phase_left_s": 1.0}, code=9), lambda _: None)
+
+
+@pytest.mark.parametrize("program", ["worker", "host_worker", "null_server"])
+def test_a_program_that_drives_has_nothing_in_memory_that_it_does_not_need(program: str) -> None:
+    """There may be many of them on a machine, and many of them in a fleet."""
+    words = f"import sys, pgdyno.drive.{program}; print(*sys.modules)"
+    done = run([sys.executable, "-c", words])
+
+    assert {"numpy", "pydantic", "psycopg", "scipy"}.isdisjoint(done.stdout.split())
