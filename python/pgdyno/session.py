@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, LiteralString
+from typing import Any, LiteralString, TypeVar
 
 import psycopg
 
@@ -16,6 +16,7 @@ WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle
 """
 """Whoever configured the server, or the role, did not think of pgdyno's work when they set them."""
 _PAUSE_S = 0.05  # between two questions
+Kind = TypeVar("Kind", bound=psycopg.Connection[Any])
 
 
 def own_session(connection: Connection, *, name: str | None = None) -> psycopg.Connection[Any]:
@@ -28,8 +29,22 @@ def own_session(connection: Connection, *, name: str | None = None) -> psycopg.C
     Raises:
         psycopg.Error: The server does not let it in.
     """
+    return own_session_of(psycopg.Connection, connection, name=name)
+
+
+def own_session_of(kind: type[Kind], connection: Connection, *, name: str | None = None) -> Kind:
+    """The same as a session of some kind.
+
+    Args:
+        kind: Its class.
+        connection: Where it leads.
+        name: See `own_session`.
+
+    Raises:
+        psycopg.Error: The server does not let it in.
+    """
     named = {} if name is None else {"application_name": name}
-    session = psycopg.connect(**{**connection.arguments(), **named}, autocommit=True)
+    session = kind.connect(**{**connection.arguments(), **named}, autocommit=True)
     try:
         session.execute(NO_TIMEOUTS)
     except BaseException:

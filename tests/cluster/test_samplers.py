@@ -18,6 +18,7 @@ from pgdyno.model.description import Description, PreparedSql
 from pgdyno.model.plan import Telemetry
 from pgdyno.model.wait import CPU, CPU_WAIT
 from pgdyno.sample.activity import Activity
+from pgdyno.sample.own_transactions import NAME as OWN_COMMITS
 from pgdyno.sample.prepared import Prepared
 from pgdyno.sample.recorder import Recorder
 from pgdyno.sample.sampler import Missing, Sampler, Snapshot, Subject, Tally
@@ -67,9 +68,9 @@ LACKING = {
         "checkpoints that were completed, and their pages of transaction states",
         "parallel workers that were wanted and launched", "checksum failures",
         "time of vacuums by table", "time of ANALYZE by table", "resets of single statements",
-        "updates that put a row on another page",
+        "updates that put a row on another page", OWN_COMMITS,
     },
-    18: {"times of WAL I/O"},
+    18: {"times of WAL I/O", OWN_COMMITS},  # of one session alone these are told apart
 }  # fmt: skip
 NOBODY_TELLS = {  # without a standby and an archive
     "replication.sent_behind_bytes", "replication.flush_behind_bytes", "replication.write_lag_s",

@@ -22,6 +22,7 @@ class ServerRow:
     percentiles_ns: tuple[int, ...] | None  # main kind: p50, p95, p99, maximum; rounds merged
     exact_below_ns: int | None  # from which on these are lower bounds; None: all are exact
     commits_per_s: float | None  # by its own count, in the driven database
+    commits_are_most: bool  # those of sessions that look on are among them, how many nobody knows
     wal_bytes_per_s: float | None
     wal_bytes_per_transaction: float | None  # that came to its end there
     checkpoints: float | None  # timed and requested, all rounds together

@@ -12,6 +12,7 @@ from pgdyno.model.run import TrialRecord, TrialResult
 from pgdyno.model.server_result import ServerResult
 
 _CHECKPOINTS = ("checkpoints.timed", "checkpoints.requested")
+_COMMITS, _OWN_COMMITS = "database.commits", "database.own_commits"
 _Driven = tuple[TrialResult, ServerResult]
 
 
@@ -43,6 +44,7 @@ def servers_facts(
 
 def _row(part: PartFacts, driven: Sequence[_Driven]) -> ServerRow:
     server = driven[0][1]
+    has_own = all(_OWN_COMMITS in one.deltas for _, one in driven)
     checked = [one.violations for _, one in driven if one.violations is not None]
     return ServerRow(
         stage=part.stage,
@@ -58,8 +60,9 @@ def _row(part: PartFacts, driven: Sequence[_Driven]) -> ServerRow:
         percentiles_ns=part.percentiles_ns,
         exact_below_ns=part.exact_below_ns,
         commits_per_s=_median(
-            driven, lambda result, one: _per(one, "database.commits", result.window_s)
+            driven, lambda result, one: _commits_per_s(one, result.window_s, apart=has_own)
         ),
+        commits_are_most=not has_own,
         wal_bytes_per_s=_median(
             driven, lambda result, one: _per(one, "wal.bytes", result.window_s)
         ),
@@ -83,6 +86,15 @@ def _per(server: ServerResult, counter: str, over: float) -> float | None:
     """Growth of a counter for each second, or transaction; None: it is not known."""
     grown = server.deltas.get(counter)
     return None if grown is None or not over else grown / over
+
+
+def _commits_per_s(server: ServerResult, window_s: float, *, apart: bool) -> float | None:
+    """In the driven database; apart: without those of sessions that look on."""
+    found = _per(server, _COMMITS, window_s)
+    if found is None or not apart:
+        return found
+    # Both are interpolated: where nobody else commits, rounding must not make it less than nothing.
+    return max(0.0, found - server.deltas[_OWN_COMMITS] / window_s)
 
 
 def _sum(driven: Sequence[_Driven]) -> float | None:

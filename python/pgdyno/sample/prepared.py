@@ -15,6 +15,8 @@ import psycopg
 from psycopg import pq
 from psycopg.adapt import Transformer
 
+from pgdyno.sample.session import ended
+
 _NEVER = 1 << 30
 _NUMBERS = count(1)
 
@@ -68,7 +70,10 @@ class Prepared:
             return server.exec_params(self._query, None, result_format=pq.Format.BINARY)
         if not self._is_prepared:
             prepared = server.prepare(self.name.encode(), self._query)
-            if prepared.status != pq.ExecStatus.COMMAND_OK:
+            self._is_prepared = prepared.status == pq.ExecStatus.COMMAND_OK
+            ended(self._session, committed=self._is_prepared)
+            if not self._is_prepared:
                 return prepared
-            self._is_prepared = True
-        return server.exec_prepared(self.name.encode(), None, result_format=pq.Format.BINARY)
+        answer = server.exec_prepared(self.name.encode(), None, result_format=pq.Format.BINARY)
+        ended(self._session, committed=answer.status == pq.ExecStatus.TUPLES_OK)
+        return answer

@@ -15,6 +15,7 @@ from psycopg.rows import dict_row
 
 from pgdyno.sample.lacking import major_of
 from pgdyno.sample.sampler import Missing
+from pgdyno.sample.session import ended
 
 _PATIENCE = "SET LOCAL lock_timeout = '100ms'"
 _PARAMETER_RIGHTS = 15  # major version
@@ -44,10 +45,15 @@ def undisturbed(session: psycopg.Connection[Any]) -> Iterator[None]:
     Args:
         session: In autocommit mode; what is set for the transaction ends with it.
     """
-    with session.transaction():
-        session.execute(_PATIENCE)
-        be_quiet(session, for_transaction=True)
-        yield
+    try:
+        with session.transaction():
+            session.execute(_PATIENCE)
+            be_quiet(session, for_transaction=True)
+            yield
+    except BaseException:
+        ended(session, committed=False)
+        raise
+    ended(session, committed=True)
 
 
 def be_quiet(session: psycopg.Connection[Any], *, for_transaction: bool) -> None:

@@ -61,6 +61,7 @@ class Ready:
     others: tuple[Ready, ...] = ()  # further servers, each with a part of the workload
     replica: Connection | None = None  # the same database on a standby that answers reads
     pooled: Pooled | None = None  # the load goes through it; whatever else we do does not
+    aside: Connection | None = None  # a database of the same server that is not driven
 
     @property
     def each(self) -> tuple[Ready, ...]:
@@ -71,6 +72,11 @@ class Ready:
     def driven(self) -> Connection:
         """Where the load goes: the server, or the pooler in front of it."""
         return self.connection if self.pooled is None else self.pooled.connection
+
+    @property
+    def beside(self) -> Connection:
+        """Where sessions of ours look on that need no table: what they do is not the load's."""
+        return self.connection if self.aside is None else self.aside
 
     def databases(self, workload: Workload) -> list[Connection]:
         """Those that are driven: on one server all, on several one each."""

@@ -294,6 +294,7 @@ class OwnTarget:
             self._user,
             self._cluster.log_path,
             replica=replica,
+            aside=self._cluster.connection(),
         )
 
     def _replica_of(

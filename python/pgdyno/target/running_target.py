@@ -280,7 +280,7 @@ class RunningTarget(NotOurs):
         replica = self._replica and self._replica.to(TRIAL)
         found = (*read_back(connection, settings, ours=False), *self._of_replica())
         return Ready(connection, found, None, None, 0.0, self.build.compiler or "unknown",
-                     replica=replica)  # fmt: skip
+                     replica=replica, aside=self.connection)  # fmt: skip
 
     def stop(self) -> None:
         """See `Target.stop`; a server that ends in peace keeps our session and takes no other."""

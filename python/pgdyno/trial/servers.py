@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import count
 
 import psycopg
 
@@ -19,7 +20,8 @@ from pgdyno.sample.link import Found, Link, Session
 from pgdyno.sample.recorder import Recorder
 from pgdyno.sample.sampler import Replica, Subject
 from pgdyno.sample.samplers import samplers_of_server
-from pgdyno.session import own_session
+from pgdyno.sample.session import CountingSession
+from pgdyno.session import own_session_of
 from pgdyno.target.interface import Ready, on_server
 from pgdyno.trial.sampled import Named, Sampled, growth, named_by
 
@@ -79,7 +81,7 @@ def _replica_link(ready: Ready, replica: Connection, subject: Subject, own: set[
     def samplers(there: Session, here: Session) -> Found:
         return samplers_of_server(replace(subject, replica=Replica(there, here)))
 
-    return Link(_looking_on(replica), _looking_on(ready.connection, own), samplers=samplers)
+    return Link(_looking_on(replica), _looking_on(ready.beside, own), samplers=samplers)
 
 
 def _pooler_link(console: Connection, subject: Subject) -> Link:
@@ -99,8 +101,14 @@ def _looking_on(connection: Connection, own: set[int] | None = None) -> Callable
     """What opens a session for samplers, and adds its backend to those of ours."""
     alive = connection.with_parameters(_ALIVE | dict(connection.parameters))
 
+    several = count()
+
     def opened() -> Session:
-        session = own_session(alive)
+        session = own_session_of(CountingSession, alive)
+        if alive.pooled:
+            session.unsure = "a pooler stands in between, which may change the server's session"
+        elif next(several):
+            session.unsure = "a session was lost, and what it had ended last is not known"
         if own is not None:
             own.add(session.info.backend_pid)
         return session

@@ -95,7 +95,7 @@ def drive_and_sample(
     databases = [one.database for one in ready.databases(workload)]
     with ExitStack() as stack:
         with on_server(ready.name):
-            another = stack.enter_context(own_session(ready.connection))
+            another = stack.enter_context(own_session(ready.beside))
         begins = Begins(another)
         pace = pace_of(protocol, stage.checkpoints, round_number, begins.count, begins.spacing())
         watch = Watch(progress)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from pgdyno.analysis.server_facts import ServerRow
 from pgdyno.analysis.servers import servers_facts
 from pgdyno.analysis.session_account import account_of
 from pgdyno.analysis.shape import part_facts
@@ -34,12 +35,33 @@ def test_a_server_has_its_share_its_counts_and_its_settings() -> None:
     assert first.share + second.share == pytest.approx(1.0)
     window_s = a_result().window_s
     assert first.commits_per_s == pytest.approx(6e4 / window_s)
+    assert first.commits_are_most, "how many of them are those of who looks on is not known"
     assert second.wal_bytes_per_s == pytest.approx(2e8 / window_s)
     assert second.commits_per_s is None, "it did not show them"
     assert (first.checkpoints, second.checkpoints) == (2.0, None)
     assert (first.violations, second.violations, second.checked) == (0, 6, 2)
     (unlike,) = found.unlike
     assert (unlike.name, unlike.values) == ("shared_buffers", ("6GB", "128MB"))
+
+
+def test_commits_of_who_looks_on_are_none_of_a_servers() -> None:
+    plan = a_plan(CHARACTERS, 1)
+    result = over_two()
+    first, second = result.servers
+    own = replace(first, deltas=first.deltas | {"database.own_commits": 500.0})
+    told = replace(result, servers=(own, second))
+    trials = [TrialRecord(1, 1, plan.stages[0].name, "", TrialState.FINISHED, result=told)]
+    parts = part_facts([plan.stages[0].name], trials, merged_quantiles)
+
+    def row(*trials: TrialRecord) -> ServerRow:
+        found = servers_facts(plan, trials, parts)
+        assert found is not None
+        return found.rows[0]
+
+    counted = row(*trials)
+    assert counted.commits_per_s == pytest.approx((6e4 - 500) / a_result().window_s)
+    assert not counted.commits_are_most
+    assert row(*trials, replace(trials[0], result=result)).commits_are_most, "of one it is unknown"
 
 
 def test_one_server_has_no_facts_of_several() -> None:

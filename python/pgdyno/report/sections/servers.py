@@ -42,8 +42,8 @@ def _blocks(facts: Facts, servers: ServersFacts) -> Iterator[Block]:
         tuple(_asked(row) for row in servers.rows),
     )  # fmt: skip
     yield Table(
-        "What each server counted itself, commits of those who look on included, and what its data"
-        " were found to be.",
+        f"What each server counted itself, {_whose_commits(servers)}, and what its data were found"
+        " to be.",
         (Column("stage", align="left"), Column("server", align="left"),
          Column("version", align="left"), Column("commits", "per s"), Column("WAL", "per s"),
          Column("WAL a transaction"), Column("checkpoints"), Column("consistency", align="left")),
@@ -60,6 +60,15 @@ def _blocks(facts: Facts, servers: ServersFacts) -> Iterator[Block]:
             ),
             folded=True,
         )  # fmt: skip
+
+
+def _whose_commits(servers: ServersFacts) -> str:
+    if any(row.commits_are_most and row.commits_per_s is not None for row in servers.rows):
+        return (
+            "commits without those of pgdyno's own sessions, or, where it is not known how many"
+            " these were, as the most that they can have been (≤)"
+        )
+    return "commits without those of pgdyno's own sessions"
 
 
 def _asked(row: ServerRow) -> tuple[Cell, ...]:
@@ -82,12 +91,16 @@ def _counted(row: ServerRow) -> tuple[Cell, ...]:
         Cell(row.stage),
         Cell(row.server),
         Cell(row.version),
-        Cell(_or_nothing(row.commits_per_s, count_text)),
+        Cell(_or_nothing(row.commits_per_s, _most_text if row.commits_are_most else count_text)),
         Cell(_or_nothing(row.wal_bytes_per_s, bytes_text)),
         Cell(_or_nothing(row.wal_bytes_per_transaction, bytes_text)),
         Cell(_or_nothing(row.checkpoints, count_text)),
         _consistency(row),
     )
+
+
+def _most_text(value: float) -> str:
+    return f"≤ {count_text(value)}"
 
 
 def _or_nothing(value: float | None, text: Callable[[float], str]) -> str:

@@ -5,6 +5,11 @@ show to our role has no series and is named as missing, never shown as zero; wit
 archive, there is no sample of how far they are. Sessions hand in what they counted when they go
 idle, at most once a second, and a transaction that runs on is not in it.
 
+What the server counts of the driven databases holds what sessions that look on did there. Of it
+their transactions are told apart: `database.commits` less `database.own_commits` is what others
+committed, which is the load and autovacuum; likewise rollbacks. Where these series are not there,
+or end, `database.commits` is the most that it can have been: see `own_transactions`.
+
 Source: PostgreSQL, "The Cumulative Statistics System".
 """
 
@@ -15,6 +20,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from pgdyno.sample.lacking import major_of, not_before, reads_all_statistics, switched_off
+from pgdyno.sample.own_transactions import COLUMNS, OwnTransactions, own_transactions
 from pgdyno.sample.prepared import Prepared
 from pgdyno.sample.sampler import Column, Found, Kind, Missing, Row, Sampler, Subject
 
@@ -211,9 +217,13 @@ def sampler(subject: Subject) -> Found:
     on = [name for (name,) in session.execute(_ON, (list(_SETTINGS),)).fetchall()]
     text, columns = query(sources(major, on, reads_all_statistics(session)))
     prepared = Prepared(session, text, {"databases": list(subject.databases)})
+    own = own_transactions(subject, session)
 
     def take() -> Row:
+        told = own.told() if isinstance(own, OwnTransactions) else {}
         values = zip(columns, prepared.row(), strict=True)
-        return {column.name: value for column, value in values if value is not None}
+        return told | {column.name: value for column, value in values if value is not None}
 
-    return [Sampler("server statistics", columns, take), *missing(major, on)]
+    if isinstance(own, Missing):
+        return [Sampler("server statistics", columns, take), own, *missing(major, on)]
+    return [Sampler("server statistics", (*columns, *COLUMNS), take), *missing(major, on)]
