@@ -77,6 +77,7 @@ connections = 4
     + STAGES
 )
 Pair = tuple[Connection, Connection]
+BEHIND = "SELECT count(*) FROM pg_stat_replication WHERE replay_lsn < pg_current_wal_lsn()"
 
 
 @pytest.fixture(scope="module")
@@ -179,6 +180,44 @@ def test_a_lost_session_on_the_replica_is_opened_anew_and_disturbs_no_other(pair
         goes_on(of_primary, "transactions", "sessions")
     assert [one.failure for one in of_replica.telemetry().samplers if one.failure] == []
     assert [one.gap_reason for one in of_primary.telemetry().samplers if one.gap_reason] == []
+
+
+def test_its_lag_goes_on_while_its_session_is_lost(pair: Pair) -> None:
+    """A new session would know of the primary since it was opened alone."""
+    primary, replica = pair
+    ready = replace(Ready(primary, (), None, None, 0.0, ""), replica=replica)
+    reads = replace(tpcc(1), replica_connections=1)
+    subject = Subject(databases=[primary.database], wait_of=wait_of)
+    with ExitStack() as stack:
+        here, there = (stack.enter_context(own_session(one)) for one in pair)
+        until(lambda: here.execute(BEHIND).fetchone() == (0,), "it has caught up")
+        found = recorders_of_servers(ready, reads, subject, set(), stack)
+        (recorder,) = [
+            one for _, one in found
+            if "replica" in {cost.name for cost in one.telemetry().samplers}
+        ]  # fmt: skip
+
+        def told(name: str) -> list[float]:
+            return [float(value) for one in recorder.series() if one.name == name
+                    for value in one.values]  # fmt: skip
+
+        goes_on(recorder, "replica")
+        there.execute("SELECT pg_wal_replay_pause()")
+        try:
+            here.execute("CREATE TABLE more AS SELECT generate_series(1, 1000) AS i")
+            until(lambda: max(told("replica.lag_s")) > 1, "it lags")
+            there.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            )
+            until(lambda: any(one.gap_s for one in recorder.telemetry().samplers), "it was lost")
+            goes_on(recorder, "replica")
+            lags = told("replica.lag_s")
+        finally:
+            there.execute("SELECT pg_wal_replay_resume()")
+            here.execute("DROP TABLE more")
+        assert lags[-1] == max(lags) > 1, "it grew all the while"
+        assert max(told("replica.lag_at_least_s"), default=0.0) < 1, "but for the begin"
 
 
 def test_commits_that_are_answered_before_they_are_written_are_behind(pair: Pair) -> None:

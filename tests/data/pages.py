@@ -213,9 +213,10 @@ def _servers(stages: Sequence[StageFacts]) -> ServersFacts:
 def _replica(names: Sequence[str]) -> tuple[ReplicaRow, ...]:
     """Of stages whose reads a replica answered; of all but the first its WAL was not read."""
     return tuple(
-        ReplicaRow(name, 8, 3, 1_234.5, 0.083, 720, Levels(0.0, 0.31, 2.4),
-                   Levels(0.0, 3e6, 2.5e8) if name == names[0] else None)
-        for name in names
+        ReplicaRow(name, 8, 3, 1_234.5, 0.083, 720,
+                   Levels(0.0, 0.31, 2.4, None if number else 2.0),
+                   None if number else Levels(0.0, 3e6, 2.5e8))
+        for number, name in enumerate(names)
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from pgdyno.model.run import Series, TrialRecord, TrialResult
 from pgdyno.model.workload import READS
 
 _LAG, _BEHIND = "replica.lag_s", "replica.behind_bytes"
+_LAG_AT_LEAST = "replica.lag_at_least_s"
 _WHAT = (
     "Order-Status and Stock-Level are answered by a replica: their reads may be stale, an order"
     " that a terminal has just entered may not be seen"
@@ -46,7 +47,7 @@ def replica_rows(
                     for _, result in trials]  # fmt: skip
         shares = [count / max(1, transactions(result)) for count, (_, result) in
                   zip(answered, trials, strict=True)]  # fmt: skip
-        lags = _inside(trials, series, _LAG)
+        lags, bounds = (_inside(trials, series, name) for name in (_LAG, _LAG_AT_LEAST))
         rows.append(
             ReplicaRow(
                 stage.name,
@@ -55,8 +56,8 @@ def replica_rows(
                 median(count / result.window_s for count, (_, result) in
                        zip(answered, trials, strict=True)),
                 median(shares),
-                int(lags.size),
-                _levels(lags),
+                int(lags.size + bounds.size),
+                _levels(lags, bounds),
                 _levels(_inside(trials, series, _BEHIND)),
             )
         )  # fmt: skip
@@ -87,7 +88,19 @@ def _inside(
     return np.concatenate(found)
 
 
-def _levels(values: npt.NDArray[np.float64]) -> Levels | None:
+def _levels(
+    values: npt.NDArray[np.float64], bounds: npt.NDArray[np.float64] | None = None
+) -> Levels | None:
+    """Quantiles; of values of which only the least is known that they can have been, bounds, too.
+
+    A bound may stand for any greater value, so that from the least of them on all are bounds. Each
+    quantile is a sample: between a value and a bound there is nothing that is known.
+    """
+    if bounds is None or not bounds.size:
+        exact_below = None
+    else:
+        exact_below, values = float(bounds.min()), np.concatenate((values, bounds))
     if not values.size:
         return None
-    return Levels(*(float(np.quantile(values, share)) for share in (0.5, 0.99, 1.0)))
+    found = (float(np.quantile(values, share, method="inverted_cdf")) for share in (0.5, 0.99, 1.0))
+    return Levels(*found, exact_below)

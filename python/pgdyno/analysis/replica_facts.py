@@ -15,6 +15,7 @@ class Levels:
     p50: float
     p99: float
     most: float
+    exact_below: float | None = None  # from which on these are lower bounds; None: all are exact
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from pgdyno.model.description import Description
 from pgdyno.model.plan import Telemetry
 from pgdyno.model.run import Cell, Missing
 from pgdyno.model.wait import WaitOf
+from pgdyno.sample.positions import Positions
 
 __all__ = ["Cell", "Column", "Found", "Label", "Missing", "Replica", "Row", "Sampler", "Snapshot",
            "SnapshotRow", "Subject", "Tally", "Telemetry"]  # fmt: skip
@@ -104,6 +105,7 @@ class Replica:
 
     session: psycopg.Connection[Any]  # on it, for samplers alone
     primary: psycopg.Connection[Any]
+    positions: Positions = field(default_factory=Positions)  # of the primary, as seen so far
 
 
 @dataclass(frozen=True, slots=True)

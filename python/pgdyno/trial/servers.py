@@ -17,6 +17,7 @@ from pgdyno.model.server_result import ServerResult
 from pgdyno.model.settings import OriginKind
 from pgdyno.model.wording import plural
 from pgdyno.sample.link import Found, Link, Session
+from pgdyno.sample.positions import Positions
 from pgdyno.sample.recorder import Recorder
 from pgdyno.sample.sampler import Replica, Subject
 from pgdyno.sample.samplers import samplers_of_server
@@ -77,9 +78,10 @@ def _server_link(ready: Ready, subject: Subject, own: set[int]) -> Link:
 
 def _replica_link(ready: Ready, replica: Connection, subject: Subject, own: set[int]) -> Link:
     """To look how far a replica that answers is behind: with a session of its own on both."""
+    seen = Positions()  # by sessions that were lost, too
 
     def samplers(there: Session, here: Session) -> Found:
-        return samplers_of_server(replace(subject, replica=Replica(there, here)))
+        return samplers_of_server(replace(subject, replica=Replica(there, here, seen)))
 
     return Link(_looking_on(replica), _looking_on(ready.beside, own), samplers=samplers)
 

@@ -9,6 +9,7 @@ import pytest
 
 from pgdyno.analysis.account_facts import Account, NoAccount
 from pgdyno.analysis.replica import replica_rows, stale_reads
+from pgdyno.analysis.replica_facts import Levels
 from pgdyno.analysis.windows import window_facts
 from pgdyno.diagnosis.gate import paced
 from pgdyno.model.run import Series, TrialRecord, TrialState
@@ -47,6 +48,25 @@ def test_what_a_replica_answered_and_how_far_it_was_behind() -> None:
     (deviation,) = stale_reads(plan)
     assert deviation.stages == (routed.name,)
     assert "stale" in deviation.what
+
+
+def test_lags_of_which_the_least_is_known_make_greater_ones_bounds() -> None:
+    plan = a_plan(CHARACTERS, 1)
+    routed = replace(plan.stages[0], workload=replace(plan.stages[0].workload,
+                                                      replica_connections=3))  # fmt: skip
+    plan = replace(plan, stages=(routed, *plan.stages[1:]))
+    trial = TrialRecord(1, 1, routed.name, "", TrialState.FINISHED, result=a_result())
+    begin_ns, end_ns = a_result().window_ns
+    bound = Series("replica.lag_at_least_s", "s", "gauge", np.array([begin_ns + 2, end_ns + 2]),
+                   np.array([0.3, 7.0]))  # fmt: skip
+    series = {"replica.lag_s": lags(begin_ns, end_ns), bound.name: bound}
+
+    (row,) = replica_rows(plan, [trial], {1: series})
+
+    assert row.samples == 4
+    assert row.lag_s == Levels(0.2, 0.4, 0.4, exact_below=0.3)
+    (alone,) = replica_rows(plan, [trial], {1: {bound.name: bound}})
+    assert alone.lag_s == Levels(0.3, 0.3, 0.3, exact_below=0.3), "nothing else is known"
 
 
 def test_a_server_that_answers_all_has_no_row() -> None:

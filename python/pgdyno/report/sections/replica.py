@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from pgdyno.analysis import words
@@ -22,7 +23,7 @@ def section(facts: Facts) -> Section | None:
         Text("The terminals and what they ask for are the same; sessions of their own carry these"
              " two kinds. Conditions of consistency are checked on the server. The lag is told by"
              " one clock, to a quarter of a second: how long ago the server was where the replica"
-             " is."),
+             " is. ≥ marks the least that it can have been, as nobody looked at the server then."),
         Table(
             "What the replica answered, and how far behind it was: all samples of the windows,"
             " rounds merged.",
@@ -50,4 +51,8 @@ def _row(row: ReplicaRow) -> tuple[Cell, ...]:
 def _levels(levels: Levels | None, text: Callable[[float], str]) -> tuple[Cell, ...]:
     if levels is None:
         return tuple(Cell(words.NOTHING) for _ in range(3))
-    return tuple(Cell(text(value)) for value in (levels.p50, levels.p99, levels.most))
+    least = math.inf if levels.exact_below is None else levels.exact_below
+    return tuple(
+        Cell(text(value) if value < least else f"≥ {text(value)}")
+        for value in (levels.p50, levels.p99, levels.most)
+    )

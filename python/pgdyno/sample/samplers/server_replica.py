@@ -4,22 +4,23 @@
 stood right after; so it is never told too small. Not to what is written: with synchronous_commit =
 off commits are answered that lie in WAL buffers. `replica.lag_s`: how long ago the primary was last
 where the replica is now, by this host's clock alone: clocks of servers may differ. Both four times
-a second; between two looks at the primary its position is taken to have grown evenly, unless these
-are too far apart: how long ago it was where the replica is, is not known then, and not told.
+a second; between two looks at the primary its position is taken to have grown evenly. Where these
+are too far apart, or it was there before the first of them, it is not known how long ago that was:
+`replica.lag_at_least_s` has the least that it can have been, and `replica.lag_s` no sample. What
+was seen of the primary is kept while a session is lost and opened anew.
 """
 
 from __future__ import annotations
 
 import time
-from bisect import bisect_right
 
-from pgdyno.model.sampler_gaps import APART_S
 from pgdyno.sample.prepared import Prepared
 from pgdyno.sample.sampler import Column, Row, Sampler, Subject
 
 _COLUMNS = (
     Column("replica.behind_bytes", "B", "gauge"),
     Column("replica.lag_s", "s", "gauge"),
+    Column("replica.lag_at_least_s", "s", "gauge"),
 )
 _INTERVAL_S = 0.25
 _INSERTED = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::int8"
@@ -46,40 +47,6 @@ def end_of_wal(inserted: int, page_bytes: int, segment_bytes: int) -> int:
     return inserted - header if inserted % page_bytes == header else inserted
 
 
-class Positions:
-    """Where the primary was at which time."""
-
-    def __init__(self) -> None:
-        self._times_s: list[float] = []
-        self._bytes: list[int] = []
-
-    def add(self, at_s: float, end: int) -> None:
-        """It was there then. If it went back, as in a crash, what was before tells nothing."""
-        if self._bytes and end < self._bytes[-1]:
-            self._times_s.clear()
-            self._bytes.clear()
-        self._times_s.append(at_s)
-        self._bytes.append(end)
-
-    def lag_s(self, now_s: float, replayed: int) -> float | None:
-        """How long ago the primary was last there; at least, if that was before the first look.
-
-        Returns:
-            None where nobody looked when it was.
-        """
-        place = bisect_right(self._bytes, replayed)
-        if place == len(self._bytes):
-            return 0.0  # as far as the primary when it was last looked at
-        if place == 0:
-            return max(0.0, now_s - self._times_s[0])
-        if self._times_s[place] - self._times_s[place - 1] > APART_S:
-            return None
-        before, after = self._bytes[place - 1], self._bytes[place]
-        share = (replayed - before) / (after - before)
-        then_s = self._times_s[place - 1]
-        return max(0.0, now_s - (then_s + share * (self._times_s[place] - then_s)))
-
-
 def sampler(subject: Subject) -> Sampler | None:
     """None where no replica answers."""
     if (replica := subject.replica) is None:
@@ -89,7 +56,7 @@ def sampler(subject: Subject) -> Sampler | None:
         for session, text in ((replica.primary, _INSERTED), (replica.session, _REPLAYED))
     )
     page_bytes, segment_bytes = Prepared(replica.primary, _SIZES).row()
-    positions = Positions()
+    positions = replica.positions
 
     def primary() -> int:
         return end_of_wal(int(inserted.row()[0]), int(page_bytes), int(segment_bytes))
@@ -101,8 +68,8 @@ def sampler(subject: Subject) -> Sampler | None:
         now_s = time.monotonic()
         here = primary()
         positions.add(time.monotonic(), here)
-        row: Row = {"replica.behind_bytes": float(max(0, here - there))}
-        lag_s = positions.lag_s(now_s, there)
-        return row if lag_s is None else row | {"replica.lag_s": lag_s}
+        lag = positions.lag(now_s, there)
+        told = "replica.lag_s" if lag.is_exact else "replica.lag_at_least_s"
+        return {"replica.behind_bytes": float(max(0, here - there)), told: lag.seconds}
 
     return Sampler("replica", _COLUMNS, take, _INTERVAL_S)
