@@ -5,6 +5,10 @@ finds a session without a wait event cannot see which of the two it is at that m
 since it was last asked for can be seen. Such samples are split between the two in that ratio,
 session by session, and what does not make a whole sample is carried to the session's next one: so
 that counts of samples add up to the kernel's own account.
+
+The kernel counts a wait once it is over. Who did neither since it was last asked, and is runnable,
+waits all the while, as where a control group holds it back for longer than samples are apart: that
+is taken for a wait at once, and put right by the kernel's count when it comes.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ class _Known:
     waited_s: float
     file: KernelFile | None  # None: too many are open
     carried: float = 0.0  # of a sample, that is owed to waiting
+    ahead: int = 0  # samples taken for waits that the kernel has not counted yet
 
 
 class RunQueue:
@@ -58,10 +63,14 @@ class RunQueue:
         ran, waited = ran_s - known.ran_s, waited_s - known.waited_s
         known.ran_s, known.waited_s = ran_s, waited_s
         if ran < 0:  # a new one under an old number
-            known.carried = 0.0
+            known.carried, known.ahead = 0.0, 0
             return False
         if ran + waited > 0:
-            known.carried += waited / (ran + waited)
+            known.carried += waited / (ran + waited) * (1 + known.ahead) - known.ahead
+            known.ahead = 0
+        elif self._is_runnable(pid):
+            known.carried += 1
+            known.ahead += 1
         waits = known.carried >= 0.5  # half of a sample and more is rounded up
         known.carried -= waits
         return waits
@@ -78,6 +87,14 @@ class RunQueue:
 
     def _read(self, pid: int, kept: KernelFile | None) -> tuple[float, float]:
         return parse_schedstat((kept or KernelFile(self._path(pid))).line())
+
+    def _is_runnable(self, pid: int) -> bool:
+        """Who is not, and waits for no event, waits for what no event is told of."""
+        try:
+            data = (self._proc / str(pid) / "stat").read_bytes()
+        except OSError:
+            return False
+        return data.rpartition(b")")[2].split()[:1] == [b"R"]
 
     def _path(self, pid: int) -> Path:
         return self._proc / str(pid) / "schedstat"

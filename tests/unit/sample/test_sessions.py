@@ -56,6 +56,51 @@ def test_a_process_that_did_neither_owes_nothing(tmp_path: Path) -> None:
     assert [queue.waits(1) for _ in range(5)] == [False] * 5
 
 
+def stat(proc: Path, pid: int, state: str) -> None:
+    (proc / str(pid) / "stat").write_text(f"{pid} (postgres: (a) R) {state} 1 2 3\n")
+
+
+@pytest.mark.parametrize("step", [1, 4, 10])
+def test_a_wait_that_is_longer_than_samples_are_apart_is_one_all_the_while(
+    tmp_path: Path, step: int
+) -> None:
+    """The kernel counts a wait when it is over: ten looks long, then one that ran for a look."""
+    queue = RunQueue(tmp_path)
+    run, wait, waits = 0, 0, []
+    schedstat(tmp_path, 1, run, wait)
+    stat(tmp_path, 1, "R")
+    queue.waits(1)
+    for look in range(1, 441):
+        if look % 11 == 10:
+            wait += 1000
+        elif look % 11 == 0:
+            run += 100
+        schedstat(tmp_path, 1, run, wait)
+        if look % step == 0:
+            waits.append(queue.waits(1))
+
+    assert abs(sum(waits) - len(waits) * wait / (run + wait)) <= 11
+
+
+def test_who_runs_is_not_taken_for_waiting_between_two_ticks_of_the_kernel(tmp_path: Path) -> None:
+    queue = RunQueue(tmp_path)
+    schedstat(tmp_path, 1, 0, 0)
+    stat(tmp_path, 1, "R")
+    waits = []
+    for look in range(400):
+        schedstat(tmp_path, 1, look // 4 * 4, 0)
+        waits.append(queue.waits(1))
+
+    assert sum(waits) <= 4, "but at the begin, of which the kernel tells later"
+
+
+def test_who_sleeps_where_no_event_is_told_does_not_wait_for_a_cpu(tmp_path: Path) -> None:
+    queue = RunQueue(tmp_path)
+    schedstat(tmp_path, 1, 10, 10)
+    stat(tmp_path, 1, "D")
+    assert [queue.waits(1) for _ in range(5)] == [False] * 5
+
+
 def test_a_number_that_is_given_again_is_a_new_process(tmp_path: Path) -> None:
     queue = RunQueue(tmp_path)
     schedstat(tmp_path, 1, 1000, 9000)
