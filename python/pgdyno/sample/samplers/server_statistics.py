@@ -40,15 +40,20 @@ class _Source:
 
 
 _UNARCHIVED = """
-    CASE WHEN current_setting('archive_mode') <> 'off' THEN greatest(0, pg_wal_lsn_diff(
-      pg_current_wal_lsn(), '0/0')
-      - coalesce((SELECT (('x' || substr(name, 9, 8))::bit(32)::bigint * (4294967296 / bytes)
-                          + ('x' || substr(name, 17, 8))::bit(32)::bigint + 1) * bytes
-                  FROM (SELECT last_archived_wal AS name, setting::bigint AS bytes
-                        FROM pg_stat_archiver, pg_settings
-                        WHERE pg_settings.name = 'wal_segment_size') last
-                  WHERE name ~ '^[0-9A-F]{24}'), 0)) END"""
-# A file's name is its timeline, and its number in two parts; the segment after it is not archived.
+    CASE WHEN current_setting('archive_mode') <> 'off' THEN
+      (SELECT greatest(0, pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')
+         - (('x' || substr(name, 9, 8))::bit(32)::bigint * (4294967296 / bytes)
+            + ('x' || substr(name, 17, 8))::bit(32)::bigint + done) * bytes)
+       FROM (SELECT last_archived_wal AS name, 1 AS done FROM pg_stat_archiver
+             UNION ALL
+             SELECT last_failed_wal, 0 FROM pg_stat_archiver
+             WHERE last_archived_time IS NULL OR last_failed_time > last_archived_time) last,
+            (SELECT setting::bigint AS bytes FROM pg_settings
+             WHERE pg_settings.name = 'wal_segment_size') size
+       WHERE name ~ '^[0-9A-F]{24}' ORDER BY done DESC LIMIT 1) END"""
+# A file's name is its timeline, and its number in two parts. The segment after the last archived
+# one is not archived, nor is the one that failed last. Where neither is known, as after a reset of
+# statistics, or where the last was a timeline's history, nobody knows how much is not.
 
 _ON = "SELECT name FROM pg_settings WHERE name = ANY (%s) AND setting = 'on'"
 _DRIVEN = "pg_stat_database WHERE datname = ANY (%(databases)s)"
