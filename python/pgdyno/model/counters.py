@@ -21,8 +21,9 @@ from pgdyno.model.sampler_gaps import APART_S
 Floats = npt.NDArray[np.float64]
 ROUNDED = 1e-9  # of a value: what sums of fractions lose when they are added in another order
 _APART_NS = round(APART_S * 1e9)
-# Of a CPU that idles the kernel's times may go back by a tick (proc_stat(5)); nobody resets them.
-_MAY_FALL = "cpu."
+# Of a CPU that idles the kernel tells the time since it began to as one or the other, and may take
+# that back (proc_stat(5)); nobody resets these. All others of its times only grow.
+_MAY_FALL = ("cpu.idle_s", "cpu.iowait_s")
 
 
 def growth(series: Series, window_ns: tuple[int, int], anew: Collection[str] = ()) -> float | None:
@@ -118,7 +119,7 @@ def counts_on(series: Series, resets_ns: Collection[int] = ()) -> npt.NDArray[np
     """
     times, values = series.unix_ns, series.values
     steps = np.ones(max(0, values.size - 1), dtype=np.bool_)
-    if not series.name.startswith(_MAY_FALL):
+    if series.name not in _MAY_FALL:
         steps &= np.diff(values) >= -ROUNDED * np.abs(values[:-1])
     for at in resets_ns:
         steps &= (at <= times[:-1]) | (at > times[1:])

@@ -21,8 +21,9 @@ from pgdyno.sample.process_files import (
 )
 
 OTHER = "other"
-ROLES = ("backend", "checkpointer", "background_writer", "wal_writer", "io_worker", "autovacuum",
-         "walsender", "startup", "telemetry", OTHER)  # fmt: skip
+_BACKEND, _TELEMETRY = "backend", "telemetry"
+ROLES = (_BACKEND, "checkpointer", "background_writer", "wal_writer", "io_worker", "autovacuum",
+         "walsender", "startup", _TELEMETRY, OTHER)  # fmt: skip
 """`telemetry`: sessions of ours that look on; `other`: the postmaster and whoever has no role."""
 _TITLES = {
     "checkpointer": "checkpointer", "background writer": "background_writer",
@@ -41,7 +42,7 @@ def role_of(title: str) -> str | None:
     if words.startswith("walsender"):
         return "walsender"
     if _CLIENT.search(words):
-        return "backend"
+        return _BACKEND
     return next((role for start, role in _TITLES.items() if words.startswith(start)), OTHER)
 
 
@@ -73,6 +74,7 @@ class ServerProcesses:
         self._there: dict[int, tuple[str, ProcessFiles]] = {}
         self._last: dict[int, Usage] = {}
         self._ended = dict.fromkeys(ROLES, Usage())
+        self._before_known: dict[int, Usage] = {}  # of sessions of ours, as backends
         self._postmaster = ProcessFiles(folder, self.names, keep=True)
         _, self._before = self._read_postmaster()
         self._seen = Usage()  # what those had used that have ended, when they were last seen
@@ -91,6 +93,8 @@ class ServerProcesses:
             if (pid := int(child)) not in self._there:
                 self._meet(pid)
         for pid, (role, files) in list(self._there.items()):
+            if role == _BACKEND and pid in self._looking:
+                self._is_ours(pid, files)
             try:
                 self._last[pid] = files.usage()
             except OSError:
@@ -121,14 +125,30 @@ class ServerProcesses:
             files = ProcessFiles(folder, self.names, keep=len(self._there) < self._keep)
         except OSError:
             return
-        self._there[pid] = ("telemetry" if pid in self._looking else role, files)
+        self._there[pid] = (_TELEMETRY if pid in self._looking else role, files)
+
+    def _is_ours(self, pid: int, files: ProcessFiles) -> None:
+        """A session was met before it was known to look on: what it used so far stays a backend's.
+
+        No role's sum may fall, or how much it grew would not be known.
+        """
+        usage = self._last.get(pid, Usage())
+        self._there[pid] = (_TELEMETRY, files)
+        self._before_known[pid] = usage
+        self._ended[_BACKEND] = self._ended[_BACKEND].plus(usage)
+
+    def _of_its_role(self, pid: int, usage: Usage) -> Usage:
+        before = self._before_known.get(pid)
+        return usage if before is None else usage.beyond(before)
 
     def _end(self, pid: int, role: str) -> None:
         del self._there[pid]
         usage = self._last.pop(pid, Usage())
+        own = self._of_its_role(pid, usage)
+        self._before_known.pop(pid, None)
         told = Usage(usage.cpu_s, 0.0, usage.read_bytes, usage.write_bytes)
         self._seen = self._seen.plus(told)
-        self._ended[role] = self._ended[role].plus(usage)
+        self._ended[role] = self._ended[role].plus(own)
 
     def living(self) -> dict[int, str]:
         """The roles of the postmaster's children at the last look, by their numbers."""
@@ -141,7 +161,7 @@ class ServerProcesses:
         for pid, usage in self._last.items():
             role, _ = self._there[pid]
             counts[role] += 1
-            sums[role] = sums[role].plus(usage)
+            sums[role] = sums[role].plus(self._of_its_role(pid, usage))
         return {role: (counts[role], sums[role]) for role in ROLES}
 
 

@@ -64,6 +64,15 @@ def test_what_rounding_or_an_idle_cpu_takes_back_is_no_reset() -> None:
     assert growth(waited, WINDOW) == pytest.approx(0.1)
 
 
+@pytest.mark.parametrize(
+    "name", ["cpu.steal_s", "cpu.user_s", "cpu.3.busy_s", "cpu.thermal_throttles"]
+)
+def test_what_no_cpu_takes_back_is_not_known_where_it_fell(name: str) -> None:
+    """As where a machine moved to another host, whose hypervisor counts anew."""
+    stolen = replace(counter([0, 1, 2, 3], [9.0, 9.5, 2.0, 2.5]), name=name)
+    assert growth(stolen, WINDOW) is None
+
+
 GAP = counter([0, 1, 2, 22, 23, 24], [0, 10, 20, 500, 510, 520])
 """The session was lost for twenty seconds."""
 

@@ -36,6 +36,20 @@ def test_a_kernel_that_lists_none_has_no_sampler(tmp_path: Path) -> None:
     assert sampler(Subject(), tmp_path / "nothing") is None
 
 
+def test_what_a_cpu_counted_before_it_was_switched_on_is_no_growth(tmp_path: Path) -> None:
+    path = tmp_path / "interrupts"
+    path.write_text(X86)
+    interrupts = sampler(Subject(), path)
+    assert interrupts is not None
+    more = X86.replace("CPU1", "CPU1       CPU2").replace("   Resch", "    90000   Resch")
+
+    path.write_text(more)
+    assert parse(more) == 90_162
+    assert interrupts.take() == {}
+    path.write_text(X86)
+    assert interrupts.take() == {"host.ipis": 162.0}
+
+
 def test_a_sampler_reads_anew_each_time(tmp_path: Path) -> None:
     path = tmp_path / "interrupts"
     path.write_text(X86)

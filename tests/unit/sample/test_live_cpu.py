@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from pgdyno.sample.kernel_file import KernelFile
+from pgdyno.sample.sampler import Subject
 from pgdyno.sample.samplers import live_cpu
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -29,7 +31,7 @@ def test_the_worker_is_found_whichever_thread_started_it(tmp_path: Path) -> None
     (tmp_path / "10" / "task" / "15").mkdir()  # a thread that ends meanwhile; 13 has ended
 
     assert live_cpu.find(tmp_path, 10) == 12
-    assert live_cpu.cpu_s(tmp_path, 12) == 50 / TICKS
+    assert live_cpu.cpu_s(KernelFile(tmp_path / "12/stat")) == 50 / TICKS
 
 
 def test_without_one_there_is_no_series(tmp_path: Path) -> None:
@@ -39,6 +41,15 @@ def test_without_one_there_is_no_series(tmp_path: Path) -> None:
     assert live_cpu.find(tmp_path, 10) is None
 
 
-def test_one_that_has_ended_is_an_error_and_not_zero(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        live_cpu.cpu_s(tmp_path, 12)
+def test_another_with_the_number_of_one_that_has_ended_is_not_taken_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process(tmp_path, os.getpid(), "pgdyno run x", {10: "12 "})
+    process(tmp_path, 12, "python -m pgdyno.live.worker")
+    monkeypatch.setattr(live_cpu, "Path", lambda _: tmp_path)
+    worker = live_cpu.sampler(Subject())
+    assert worker is not None
+    (tmp_path / "12/stat").unlink()
+    (tmp_path / "12/stat").write_text("12 (b) S 1 1 1 0 -1 0 0 0 0 0 9000 9000 0 0 20 0 1 0 7")
+
+    assert worker.take() == {"live.cpu_s": 50 / TICKS}

@@ -143,6 +143,31 @@ def test_processes_of_a_role_are_added_up(host: Host) -> None:
     assert row["server.cpu_s"] == pytest.approx(2.1)
 
 
+def test_a_session_that_is_known_to_look_on_later_takes_nothing_from_backends(host: Host) -> None:
+    """It was met between its begin and ours knowing its number."""
+    own: set[int] = set()
+    host.put(11, "postgres: a b [local] idle", 1500)
+    host.put(14, "postgres: us b [local] idle", 30)
+    one = sampler(host, own_pids=own)
+    assert backend(one.take())[:2] == (2, 1.53)
+
+    own.add(14)
+    host.put(14, "postgres: us b [local] idle", 90)
+    row = one.take()
+    assert backend(row)[:2] == (1, 1.53), "none of it is taken back, and none of ours is added"
+    assert row["process.telemetry.cpu_s"] == pytest.approx(0.06)
+    assert row["process.telemetry.count"] == 1
+
+    host.end(14)
+    host.put(11, "postgres: a b [local] idle", 1600)
+    row = one.take()
+    assert backend(row)[:2] == (1, pytest.approx(1.63))
+    assert row["process.telemetry.cpu_s"] == pytest.approx(0.06)
+    host.put(14, "postgres: c b [local] idle", 500)
+    own.clear()
+    assert backend(one.take())[:2] == (2, pytest.approx(2.13)), "the number is another's now"
+
+
 def test_what_ended_stays_and_what_nobody_saw_of_it_is_told_apart(host: Host) -> None:
     host.put(11, "postgres: a b [local] idle", 1500)
     host.put(12, "postgres: a b [local] idle", 500)
@@ -302,6 +327,31 @@ def test_the_driver_is_all_its_threads_from_when_it_runs(
     assert driver_cpu.sampler(Subject(session=there, driver_pids=None), tmp_path) is None
     (tmp_path / "self/schedstat").unlink()
     assert isinstance(driver_cpu.sampler(Subject(session=there), tmp_path), Missing)
+
+
+def test_a_stranger_with_the_number_of_an_ended_driver_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followed, "descriptors_to_keep", lambda: 0)
+
+    def runs(ran_ms: int, *threads: int) -> None:
+        for tid in threads:
+            (tmp_path / f"20/task/{tid}").mkdir(parents=True, exist_ok=True)
+            (tmp_path / f"20/task/{tid}/schedstat").write_text(f"{ran_ms}000000 0 1\n")
+
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self/schedstat").write_text("1 1 1\n")
+    there: Any = object()  # a session
+    driver = driver_cpu.sampler(Subject(session=there, driver_pids=lambda: (20,)), tmp_path)
+    assert isinstance(driver, Sampler)
+    runs(100, 20, 21)
+    assert driver.take()["driver.cpu_s"] == pytest.approx(0.2)
+    shutil.rmtree(tmp_path / "20")
+    assert driver.take()["driver.threads"] == 0
+
+    runs(9000, 20, 30)
+    told = driver.take()
+    assert (told["driver.cpu_s"], told["driver.threads"]) == (pytest.approx(0.2), 0)
 
 
 def test_the_driver_has_read_and_written_what_its_processes_did(tmp_path: Path) -> None:

@@ -230,6 +230,27 @@ def test_packets_that_found_a_full_queue_are_added_up_over_the_cpus() -> None:
     assert network.parse_softnet(text) == {"net.softnet_drops": 19, "net.softnet_squeezed": 11}
 
 
+@pytest.mark.parametrize("number", ["{}", ""], ids=["since 5.10", "before"])
+def test_what_a_cpu_dropped_before_it_was_switched_on_is_no_growth(
+    tmp_path: Path, number: str
+) -> None:
+    def told(*cpus: int) -> None:
+        line = f"00000001 00000002 00000003{' 00000000' * 9} {number}\n"
+        (tmp_path / "softnet_stat").write_text("".join(map(line.format, cpus)))
+
+    (tmp_path / "dev").write_text(saved("net-dev-6.18"))
+    told(0, 1)
+    sampler = network.sampler(Subject(), tmp_path)
+    assert sampler is not None
+    assert sampler.take()["net.softnet_drops"] == 4
+    told(0, 1, 2)
+    assert "net.softnet_drops" not in sampler.take()
+    told(0, 2)
+    assert ("net.softnet_drops" in sampler.take()) == (not number), "it is another CPU"
+    told(0, 1)
+    assert sampler.take()["net.softnet_drops"] == 4
+
+
 PSI = (
     "some avg10=32.48 avg60=32.37 avg300=29.98 total=170904473\n"
     "full avg10=0.00 avg60=0.00 avg300=0.00 total=250000\n"

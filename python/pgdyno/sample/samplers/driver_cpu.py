@@ -27,8 +27,11 @@ def _threads(proc: Path, pids: Sequence[int]) -> Iterator[str]:
     """Their files."""
     for pid in pids:
         with suppress(OSError):  # the process has ended
-            folder = f"{proc}/{pid}/task"
-            yield from [f"{folder}/{name}/schedstat" for name in os.listdir(folder)]
+            yield from [_thread(proc, pid, name) for name in os.listdir(f"{proc}/{pid}/task")]
+
+
+def _thread(proc: Path, pid: int, thread: int | str) -> str:
+    return f"{proc}/{pid}/task/{thread}/schedstat"
 
 
 def sampler(subject: Subject, proc: Path = Path("/proc")) -> Sampler | Missing | None:
@@ -42,7 +45,9 @@ def sampler(subject: Subject, proc: Path = Path("/proc")) -> Sampler | Missing |
 
     def take() -> Row:
         begun = pids()
-        threads.look(_threads(proc, begun))
+        # A process's first thread is there as long as it is; its number may be a stranger's then.
+        own = [pid for pid in begun if _thread(proc, pid, pid) not in threads.ended]
+        threads.look(_threads(proc, own))
         if begun and not threads.there and not threads.ended:
             return {}
         values = (*threads.used, threads.there)

@@ -5,7 +5,9 @@ fill together, how often that happens decides a good part of what a round trip c
 scheduler's placement of sessions, which neither of them chooses.
 
 Source: proc_interrupts(5); Linux, arch/x86/kernel/irq.c and arch/arm64/kernel/smp.c, which name
-these lines alike. Interrupts that flush TLBs are not among them.
+these lines alike. Interrupts that flush TLBs are not among them. CPUs that are off are not listed:
+what they counted would come and go with them, so that there are no samples while others are on than
+were at first.
 """
 
 from __future__ import annotations
@@ -36,14 +38,22 @@ def _sum(line: str) -> int:
     return total
 
 
+def _cpus(text: str) -> str:
+    """The CPUs that are on."""
+    return text.partition("\n")[0]
+
+
 def sampler(_subject: Subject, path: Path = _PATH) -> Sampler | None:
     """IPIs of this host; None where it has one CPU, or does not tell."""
     file = kernel_file(path)
-    if file is None or parse(file.text()) is None:
+    if file is None or parse(first := file.text()) is None:
         return None
+    cpus = _cpus(first)
 
     def take() -> Row:
-        count = parse(file.text())
+        if _cpus(text := file.text()) != cpus:
+            return {}
+        count = parse(text)
         assert count is not None, "the lines of IPIs vanished"
         return {_COLUMN.name: count}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from pgdyno.sample.kernel_file import KernelFile
 from pgdyno.sample.process_files import parse_stat
 from pgdyno.sample.sampler import Column, Sampler, Subject
 
@@ -18,7 +19,8 @@ def sampler(_subject: Subject) -> Sampler | None:
     worker = find(proc, os.getpid())
     if worker is None:
         return None
-    return Sampler("live cpu", (_COLUMN,), lambda: {_COLUMN.name: cpu_s(proc, worker)})
+    stat = KernelFile(proc / str(worker) / "stat")  # another with its number has another file
+    return Sampler("live cpu", (_COLUMN,), lambda: {_COLUMN.name: cpu_s(stat)})
 
 
 def find(proc: Path, parent: int) -> int | None:
@@ -41,10 +43,10 @@ def _is_worker(process: Path) -> bool:
         return False  # it has ended since
 
 
-def cpu_s(proc: Path, worker: int) -> float:
-    """CPU seconds that a process took since it began.
+def cpu_s(stat: KernelFile) -> float:
+    """CPU seconds that a process took since it began, by its file.
 
     Raises:
-        FileNotFoundError: It has ended.
+        OSError: It has ended.
     """
-    return parse_stat((proc / str(worker) / "stat").read_bytes()).own_s
+    return parse_stat(stat.line()).own_s
