@@ -230,16 +230,8 @@ def _invalid(loads: Sequence[Load], anchors: Mapping[int, Anchor]) -> list[str]:
     if not held:
         return []
     spacing = held[0].result.followed.spacing if held[0].result.followed else None
-    deltas = [load.result.deltas for load in held]
-
-    def sum_of(*names: str) -> float:
-        return sum(next((one[name] for name in names if name in one), 0.0) for one in deltas)
-
     checks = [
-        cycle_checks.backends_write(
-            sum_of("backend.buffers", "io.client_writes"), sum_of("checkpoints.buffers"),
-            sum_of("bgwriter.buffers"),
-        ),
+        cycle_checks.backends_write(*_pages_written(held)),
         cycle_checks.saturated(
             [one for load in loads for one in _ended(load)],
             spacing.completion_target if spacing else 0.9,
@@ -250,6 +242,17 @@ def _invalid(loads: Sequence[Load], anchors: Mapping[int, Anchor]) -> list[str]:
         *(_behind(load, what, name) for load in held for what, name in _FOLLOWERS.items()),
     ]  # fmt: skip
     return [text for text in checks if text is not None]
+
+
+def _pages_written(loads: Sequence[Load]) -> tuple[float, float, float]:
+    """By sessions, the checkpointer and the background writer, of loads of which all is known."""
+    known = []
+    for grown in (load.result.deltas for load in loads):
+        by_sessions = grown.get("backend.buffers", grown.get("io.client_writes"))
+        each = (by_sessions, grown.get("checkpoints.buffers"), grown.get("bgwriter.buffers"))
+        known += [tuple(one for one in each if one is not None)] if None not in each else []
+    sums = [sum(column) for column in zip(*known, strict=True)]
+    return (sums[0], sums[1], sums[2]) if sums else (0.0, 0.0, 0.0)
 
 
 def _behind(load: Load, what: str, name: str) -> str | None:

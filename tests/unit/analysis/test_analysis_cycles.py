@@ -242,15 +242,27 @@ def _more(event: Event) -> Change:
 
 
 def test_anchors_are_invalid_where_sessions_write(tmp_path: Path) -> None:
+    written = {"io.client_writes": 10.0, "checkpoints.buffers": 90.0, "bgwriter.buffers": 0.0}
     told = changed(
         anchored(tmp_path / "run.sqlite"),
-        lambda result: replace(
-            result, deltas=result.deltas | {"io.client_writes": 10.0, "checkpoints.buffers": 90.0}
-        ),
+        lambda result: replace(result, deltas=result.deltas | written),
     )
     assert told.verdict == "not judged"
     assert "sessions wrote 10% of the pages" in told.reason
     assert 'protocol.checkpoints = "cycles"' in told.reason
+
+
+@pytest.mark.parametrize("lacking", ["checkpoints.buffers", "bgwriter.buffers"])
+def test_pages_that_nobody_counted_are_not_taken_for_none(tmp_path: Path, lacking: str) -> None:
+    """As after a reset of the checkpointer's statistics: sessions did not write all of them."""
+
+    def reset(result: TrialResult) -> TrialResult:
+        written = {"io.client_writes": 10.0, "checkpoints.buffers": 900.0, "bgwriter.buffers": 0.0}
+        known = {name: count for name, count in (result.deltas | written).items()
+                 if name != lacking}  # fmt: skip
+        return replace(result, deltas=known)
+
+    assert "sessions wrote" not in changed(anchored(tmp_path / "run.sqlite"), reset).reason
 
 
 @pytest.mark.parametrize(
