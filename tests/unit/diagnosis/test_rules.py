@@ -121,7 +121,19 @@ def test_a_control_group_that_holds_back_is_named() -> None:
                       rates={"cgroup.throttled_s": 0.6})  # fmt: skip
     answer = diagnose_window(window).answer("neighbours")
     assert answer.verdict == "finding"
-    assert "control group held the server back 60%" in answer.fact
+    assert "control group held the server back on 0.6 CPUs on average" in answer.fact
+
+
+def test_a_control_group_may_hold_back_on_several_cpus_and_of_none_nothing_is_told() -> None:
+    window = a_window({RUNNING: 0.3, WANTS_CPU: 0.6, IN_FLIGHT: 0.1},
+                      rates={"cgroup.throttled_s": 3.2})  # fmt: skip
+    answer = diagnose_window(window).answer("neighbours")
+    assert "held the server back on 3.2 CPUs" in answer.fact
+    unknown = replace(window, grown={name: value for name, value in window.grown.items()
+                                     if not name.startswith("cgroup.")})  # fmt: skip
+    figures = diagnose_window(unknown).answer("neighbours").figures
+    assert figures
+    assert not [one.name for one in figures if "control group" in one.name]
 
 
 def test_full_page_images_behind_flushes_alone_cannot_be_told() -> None:

@@ -16,7 +16,7 @@ from pgdyno.diagnosis.rule import (
     Threshold,
     caps_of,
 )
-from pgdyno.model.units import share_text
+from pgdyno.model.units import digits_text, share_text
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
@@ -24,42 +24,43 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     use = host_use(seen.window)
     if use is None:
         return NotKnown("who used the host's CPUs is not known")
-    held_back = _held_back(seen)
-    whose = max(1 - use.own_part, held_back)
+    held_back = seen.window.per_s("cgroup.throttled_s")  # on all CPUs together
+    whose = max(1 - use.own_part, min(1.0, held_back or 0.0))
     share = seen.share(WANTS_CPU) * whose
-    figures = (
+    figures = [
         seen.figure("wanting a CPU that others have", share, rule.limit("share")),
         Figure("CPU time of the host that others used", use.others, "share",
                limit=rule.limit("others")),
         Figure("CPU time that the hypervisor took", use.stolen, "share",
                limit=rule.limit("stolen")),
-        Figure("time held back by the control group", held_back, "share",
-               limit=rule.limit("held_back")),
-    )  # fmt: skip
+    ]  # fmt: skip
+    if held_back is not None:
+        figures.append(
+            Figure("CPUs on which the control group held back", held_back, "1",
+                   limit=rule.limit("held_back"))
+        )  # fmt: skip
     causes = [one for one in figures[1:] if one.value >= (one.limit or 0)]
     if not causes:
-        return Cleared("others took next to nothing of the host's CPU time", figures)
+        return Cleared("others took next to nothing of the host's CPU time", tuple(figures))
     taken = share_text(float(share[0]))
     who = _who(use, held_back, rule)
     if float(share[0]) < rule.limit("share"):
-        return Cleared(f"{who}, but sessions wait for that only {taken} of session time", figures)
+        return Cleared(
+            f"{who}, but sessions wait for that only {taken} of session time", tuple(figures)
+        )
     fact = f"{who}, and sessions want a CPU meanwhile {taken} of session time"
-    return Found(fact, share, figures, caps_of(seen.window))
+    return Found(fact, share, tuple(figures), caps_of(seen.window))
 
 
-def _held_back(seen: Seen) -> float:
-    """Share of time that the server's group could not run."""
-    return min(1.0, seen.window.per_s("cgroup.throttled_s") or 0.0)
-
-
-def _who(use: HostUse, held_back: float, rule: Rule) -> str:
+def _who(use: HostUse, held_back: float | None, rule: Rule) -> str:
     told = []
     if use.others >= rule.limit("others"):
         told.append(f"other programs used {share_text(use.others)} of the host's CPU time")
     if use.stolen >= rule.limit("stolen"):
         told.append(f"the hypervisor took {share_text(use.stolen)} of it")
-    if held_back >= rule.limit("held_back"):
-        told.append(f"the control group held the server back {share_text(held_back)} of the time")
+    if held_back is not None and held_back >= rule.limit("held_back"):
+        cpus = digits_text(held_back, 2)
+        told.append(f"the control group held the server back on {cpus} CPUs on average")
     return " and ".join(told)
 
 
@@ -71,7 +72,7 @@ RULE = Rule(
         "share": Threshold(0.05, "of session time, that wants a CPU others have"),
         "others": Threshold(0.15, "of the host's CPU time, that is neither server's nor client's"),
         "stolen": Threshold(0.02, "of the host's CPU time, that the hypervisor took"),
-        "held_back": Threshold(0.05, "of time, that the control group held the server back"),
+        "held_back": Threshold(0.05, "CPUs, on which the control group held the server back"),
     },
     confounders=(
         "Work that the kernel does for the server (journals, interrupts) counts as others'.",

@@ -1,6 +1,7 @@
 """Limits of the control groups of the server and of the client, and how often they were run into.
 
-`cgroup.throttled_s`: the group could not run since its share of CPU was used up;
+`cgroup.throttled_s`: the group could not run since its share of CPU was used up, added up over the
+CPUs on which that was so, so that it may be more than the time that went by;
 `cgroup.memory_high_events`: it was made to wait for memory to be reclaimed. `cgroup` is the
 server's, where that is ours; `client.cgroup` is that of pgdyno and its driver, where it is another,
 or the only one. A group that the process was moved to counts from where the one before ended.
