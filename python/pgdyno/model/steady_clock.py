@@ -21,3 +21,15 @@ def steady_unix_ns(
     """
     ahead_ns = day_ns() - evenly_ns()
     return lambda: evenly_ns() + ahead_ns
+
+
+def was_set_s(steady_ns: Callable[[], int], day_ns: Callable[[], int] = time.time_ns) -> float:
+    """By how much the clock of the day was set ahead since a steady one began; back: below 0.
+
+    A machine that stood still, as a guest that is moved may, finds its clock ahead as well.
+
+    Args:
+        steady_ns: By `steady_unix_ns`.
+        day_ns: The clock of the day.
+    """
+    return (day_ns() - steady_ns()) / 1e9

@@ -25,6 +25,7 @@ from pgdyno.model.statement_counts import statement_growth
 from pgdyno.model.wording import listed, plural
 
 _SHOWN = 3  # counters that a note names
+_CLOCK_SET_S = 0.5  # what is less is not seen on an axis of seconds
 Named = TypeVar("Named", Series, TallySeries, SnapshotRows, SamplerCost, Missing)
 
 
@@ -37,6 +38,7 @@ class Sampled:
     snapshots: Sequence[SnapshotRows] = ()
     telemetry: TelemetryReport | None = None  # None: nothing was driven
     servers: Mapping[str, Sequence[Series]] = field(default_factory=dict)  # each by its own names
+    clock_set_s: float = 0.0  # so much this host's clock of the day was set ahead meanwhile
 
     @property
     def stored(self) -> tuple[Series, ...]:
@@ -102,8 +104,18 @@ def notes_of(sampled: Sampled, driven: Driven) -> tuple[str, ...]:
         for who, when in late_looks(sampled.snapshots, driven.window_ns)
     ]
     return (*stopped, *gaps, *late, *_apart(sampled, driven), *_fallen(sampled, driven),
-            *_outgrown(sampled, driven),
-            *_statements(sampled))  # fmt: skip
+            *_outgrown(sampled, driven), *_statements(sampled), *_clock(sampled))  # fmt: skip
+
+
+def _clock(sampled: Sampled) -> Iterator[str]:
+    """Samples keep to a clock that goes evenly; a log has the one of the day."""
+    if (by_s := abs(sampled.clock_set_s)) >= _CLOCK_SET_S:
+        way = "ahead" if sampled.clock_set_s > 0 else "back"
+        yield (
+            f"this host's clock was set {way} by {by_s:,.1f} s while the load ran, or the machine"
+            " stood still: what the server's log tells may stand at seconds that far off, and ages"
+            " of transactions may be wrong by as much"
+        )
 
 
 def _apart(sampled: Sampled, driven: Driven) -> Iterator[str]:

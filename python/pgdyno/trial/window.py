@@ -22,6 +22,7 @@ from pgdyno.model.plan import Protocol, Stage, Workload
 from pgdyno.model.progress import DriveProgress
 from pgdyno.model.proof import Slowdown
 from pgdyno.model.run import Fixture
+from pgdyno.model.steady_clock import steady_unix_ns, was_set_s
 from pgdyno.sample.checkpoints import Begins
 from pgdyno.sample.recorder import Recorder
 from pgdyno.sample.sampler import Subject
@@ -115,17 +116,20 @@ def drive_and_sample(
             wait_of=wait_of,
             pooler_pid=ready.pooled.pid if ready.pooled else None,
         )
+        steady_ns = steady_unix_ns()
         recorder = stack.enter_context(Recorder(samplers_of(subject), protocol.telemetry))
         beside = recorders_of_servers(ready, workload, subject, own, stack)
         watch.recorders = (recorder, *(one for _, one in beside))
         c_load = fixture.loaded.c_load if fixture.loaded else None
         driven = drive_by_engine(ready, workload, protocol, c_load, watch, pace)
         watch.ended()
+        clock_set_s = was_set_s(steady_ns)
     sampled = Sampled(
         (*driven.series, *recorder.series()),
         recorder.tallies(),
         recorder.snapshots(),
         recorder.telemetry(),
+        clock_set_s=clock_set_s,
     )
     return driven, with_servers(sampled, beside)
 

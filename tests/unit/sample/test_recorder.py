@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pgdyno.model.run import Series
-from pgdyno.model.steady_clock import steady_unix_ns
+from pgdyno.model.steady_clock import steady_unix_ns, was_set_s
 from pgdyno.sample.kept import KeptTally
 from pgdyno.sample.recorder import Recorder
 from pgdyno.sample.sampler import Column, Label, Missing, Sampler, Snapshot, Subject, Tally
@@ -38,6 +38,12 @@ def test_a_clock_that_is_set_moves_no_sample() -> None:
     (found,) = series.series()
     assert found.unix_ns.tolist() == [1_008 * SECOND - 7, 1_009 * SECOND - 7]
     assert next(day) == 5 * SECOND, "it was not asked what day it is once more"
+
+
+def test_by_how_much_a_clock_was_set_is_known() -> None:
+    day, evenly = iter([1_000 * SECOND, 5 * SECOND]), iter([7, 8 * SECOND + 7])
+    now = steady_unix_ns(lambda: next(day), lambda: next(evenly))
+    assert was_set_s(now, lambda: next(day)) == pytest.approx(5 - 1_008)
 
 
 def test_a_broken_sampler_is_named_and_the_others_go_on() -> None:

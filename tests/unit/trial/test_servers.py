@@ -122,6 +122,13 @@ def test_samplers_that_paused_are_noted_with_their_seconds() -> None:
     )
 
 
+@pytest.mark.parametrize(("by_s", "told"), [(0.4, ""), (3600.0, "ahead"), (-90.0, "back")])
+def test_a_clock_that_was_set_while_the_load_ran_is_noted(by_s: float, told: str) -> None:
+    notes = notes_of(Sampled(clock_set_s=by_s), cast(Any, Window))
+    assert len(notes) == bool(told)
+    assert all(f"clock was set {told} by {abs(by_s):,.1f} s" in one for one in notes)
+
+
 def test_looks_that_came_late_are_noted_with_their_seconds() -> None:
     def look(name: str, at: Literal["begin", "end"], second: float) -> SnapshotRows:
         return SnapshotRows(name, at, round(second * 1e9), (), ())
