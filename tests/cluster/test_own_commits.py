@@ -87,8 +87,8 @@ def test_without_a_load_there_is_no_commit_of_the_load(server: pgdyno.Server) ->
 
 def test_every_commit_of_a_load_is_counted_once(server: pgdyno.Server) -> None:
     with looked_on(server) as recorder:
-        with psycopg.connect(**server.connection.to("driven").arguments()) as load:
-            load.autocommit, load.prepare_threshold = True, None
+        arguments = server.connection.to("driven").arguments()
+        with psycopg.connect(**arguments, autocommit=True, prepare_threshold=None) as load:
             for _ in range(40):
                 load.execute("SELECT count(*) FROM pg_class")
             for _ in range(3):

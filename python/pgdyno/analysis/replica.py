@@ -102,5 +102,5 @@ def _levels(
         exact_below, values = float(bounds.min()), np.concatenate((values, bounds))
     if not values.size:
         return None
-    found = (float(np.quantile(values, share, method="inverted_cdf")) for share in (0.5, 0.99, 1.0))
-    return Levels(*found, exact_below)
+    found = np.quantile(values, (0.5, 0.99, 1.0), method="inverted_cdf").tolist()
+    return Levels(*found, exact_below=exact_below)

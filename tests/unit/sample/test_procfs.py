@@ -154,6 +154,52 @@ def test_a_device_that_goes_leaves_the_others(tmp_path: Path) -> None:
     assert sampler.take() == {}
 
 
+SDA = "   8       0 sda {} 0 {} 400 {} 0 {} 900 0 1500 1300\n"
+
+
+@pytest.mark.parametrize(
+    "looks",
+    [[(900, 8000, 900, 8000), (950, 80, 10, 80)], [(900, 8000, 900, 8000), None, (999,) * 4]],
+    ids=["at once", "later, and outgrown"],
+)
+def test_another_device_under_the_name_of_one_is_not_it(
+    tmp_path: Path, looks: list[tuple[int, ...] | None]
+) -> None:
+    (tmp_path / "diskstats").write_text(SDA.format(*looks[0] or ()))
+    found = disk.sampler(Subject(), tmp_path / "diskstats", tmp_path)
+    assert isinstance(found, Sampler)
+    assert found.take()["device.sda.reads"] == 900
+
+    for look in looks[1:]:
+        (tmp_path / "diskstats").write_text(SDA.format(*look) if look else "")
+        assert found.take() == {}, "of no counter can be told what it grew by"
+    (tmp_path / "diskstats").write_text(SDA.format(1000, 9000, 1000, 9000))
+    assert found.take() == {}
+
+
+def test_times_that_ran_over_are_still_those_of_the_device(tmp_path: Path) -> None:
+    (tmp_path / "diskstats").write_text(SDA.replace("400", "4294967295").format(9, 9, 9, 9))
+    found = disk.sampler(Subject(), tmp_path / "diskstats", tmp_path)
+    assert isinstance(found, Sampler)
+    found.take()
+    (tmp_path / "diskstats").write_text(SDA.format(9, 9, 9, 9))
+    assert found.take()["device.sda.read_s"] == pytest.approx(0.4)
+
+
+def test_another_interface_under_the_name_of_one_is_not_it(tmp_path: Path) -> None:
+    (tmp_path / "dev").write_text(saved("net-dev-6.18"))
+    found = network.sampler(Subject(), tmp_path)
+    assert found is not None
+    assert "net.eth0.rx_bytes" in found.take()
+    lines = saved("net-dev-6.18").splitlines(keepends=True)
+    (tmp_path / "dev").write_text("".join(line for line in lines if "eth0" not in line))
+    assert "net.eth0.rx_bytes" not in found.take()
+    (tmp_path / "dev").write_text(saved("net-dev-6.18"))
+    row = found.take()
+    assert "net.eth0.rx_bytes" not in row
+    assert "net.lo.rx_bytes" in row
+
+
 def test_a_host_without_devices_has_no_such_sampler(tmp_path: Path) -> None:
     (tmp_path / "diskstats").write_text("   2       0 fd0 0 0 0 0 0 0 0 0 0 0 0\n")
 

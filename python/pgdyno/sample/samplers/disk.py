@@ -5,7 +5,8 @@ queued: over requests they give the mean wait. `weighted_s` over time is the que
 `busy_s` over time is the share in which there was any request: of a device that serves many at
 once, a full share does not mean that it is full.
 
-Devices that never had a request are left out, and partitions, but for that which holds the data.
+Devices that never had a request are left out, and partitions, but for that which holds the data. Of
+one that is taken away, and of another that comes under its name, nothing more is told.
 Source: Linux, Documentation/admin-guide/iostats.rst; discards since 4.18, flushes since 5.5: where
 the kernel does not count them there is no such column. Sectors are 512 bytes there, whatever the
 device's own. Cost: 130 µs beside a full load, three in use.
@@ -18,6 +19,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from pgdyno.sample.kernel_file import KernelFile
+from pgdyno.sample.same_ones import SameOnes
 from pgdyno.sample.sampler import Column, Found, Missing, Row, Sampler, Subject
 
 SECTOR_BYTES = 512
@@ -28,6 +30,7 @@ _FIELDS = (  # name, place after the device's name, what one is worth
     ("discards", 11, 1), ("discard_bytes", 13, SECTOR_BYTES), ("discard_s", 14, 1e-3),
     ("flushes", 15, 1), ("flush_s", 16, 1e-3),
 )  # fmt: skip
+_KNOWN_BY = ("reads", "read_bytes", "writes", "write_bytes")  # times run over after 49 days
 _UNITS = {"bytes": "B", "s": "s"}
 _SYS = Path("/sys")
 _NO_DEVICE = Missing(
@@ -97,8 +100,10 @@ def sampler(subject: Subject, path: Path = Path("/proc/diskstats"), sys: Path = 
     if below in there:
         columns += _columns("disk", there[below])
 
+    same = SameOnes(_KNOWN_BY)
+
     def take() -> Row:
-        found = parse(file.text(), wanted)
+        found = same.of(parse(file.text(), wanted))
         row = {
             f"{prefixes[name]}.{field}": value
             for name, one in found.items()

@@ -1,6 +1,7 @@
 """Network by interface with errors and drops; TCP's retransmissions; packets the host dropped.
 
-Of the network namespace of pgdyno. Interfaces that never had a packet are left out. Sources:
+Of the network namespace of pgdyno. Interfaces that never had a packet are left out; of one that is
+taken away, and of another that comes under its name, nothing more is told. Sources:
 proc_net_dev(5); Linux, Documentation/networking/snmp_counter.rst; net/core/net-procfs.c. Which
 words of TcpExt there are depends on the kernel: those that it lacks have no column. Of packets that
 the host dropped the kernel tells by the CPUs that are on: there are no samples while others are
@@ -13,12 +14,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pgdyno.sample.kernel_file import KernelFile, kernel_file
+from pgdyno.sample.same_ones import SameOnes
 from pgdyno.sample.sampler import Column, Row, Sampler, Subject
 
 _DEV = (  # name, place in the line
     ("rx_bytes", 0), ("rx_packets", 1), ("rx_errors", 2), ("rx_drops", 3),
     ("tx_bytes", 8), ("tx_packets", 9), ("tx_errors", 10), ("tx_drops", 11),
 )  # fmt: skip
+_KNOWN_BY = ("rx_packets", "tx_packets")
 _TCP = {
     "RetransSegs": "tcp.retransmits",
     "OutSegs": "tcp.out_segments",
@@ -105,8 +108,10 @@ def sampler(_subject: Subject, folder: Path = Path("/proc/net")) -> Sampler | No
         if row["rx_packets"] or row["tx_packets"]
     }
 
+    same = SameOnes(_KNOWN_BY)
+
     def take() -> Row:
-        row = _of_interfaces(dev, used)
+        row = _of_interfaces(dev, used, same)
         for told in others:
             row |= told()
         return row
@@ -114,11 +119,11 @@ def sampler(_subject: Subject, folder: Path = Path("/proc/net")) -> Sampler | No
     return Sampler("network", tuple(_column(name) for name in take()), take)
 
 
-def _of_interfaces(dev: KernelFile, used: set[str]) -> Row:
+def _of_interfaces(dev: KernelFile, used: set[str], same: SameOnes) -> Row:
+    there = parse_dev(dev.text())
     return {
         f"net.{name}.{field}": value
-        for name, row in parse_dev(dev.text()).items()
-        if name in used
+        for name, row in same.of({name: there[name] for name in used & there.keys()}).items()
         for field, value in row.items()
     }
 
