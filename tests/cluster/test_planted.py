@@ -160,8 +160,8 @@ def test_cpus_that_are_held_back(folder: Path, home_env: Path) -> None:
 
     found = seen(plan(), folder, home_env, plant)
 
-    assert max(found.during("CPUs on which the control group holds back")) > 0.5
-    assert max(found.before("CPUs on which the control group holds back")) == 0
+    assert max(found.during("CPUs on which the control group holds the server back")) > 0.5
+    assert max(found.before("CPUs on which the control group holds the server back")) == 0
 
 
 @pytest.mark.long

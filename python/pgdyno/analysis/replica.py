@@ -102,5 +102,5 @@ def _levels(
         exact_below, values = float(bounds.min()), np.concatenate((values, bounds))
     if not values.size:
         return None
-    found = np.quantile(values, (0.5, 0.99, 1.0), method="inverted_cdf").tolist()
-    return Levels(*found, exact_below=exact_below)
+    p50, p99, most = np.quantile(values, (0.5, 0.99, 1.0), method="inverted_cdf").tolist()
+    return Levels(p50, p99, most, exact_below)

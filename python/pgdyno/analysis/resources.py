@@ -101,8 +101,9 @@ _HOST = (
             "per_s"),
     Measure("swap", "utilisation", "pages read and written, a second",
             _rate("vm.swap_in_pages", "vm.swap_out_pages"), "per_s"),
-    Measure("limit of the control group", "saturation", "CPUs on which it holds back, on average",
-            _rate("cgroup.throttled_s"), "level"),
+    Measure("limit of the control group", "saturation",
+            "CPUs on which it holds the server back, on average", _rate("cgroup.throttled_s"),
+            "level"),
     Measure("limit of the control group", "errors", "times at the limit of memory, a second",
             _rate("cgroup.memory_max_events"), "per_s"),
 )  # fmt: skip

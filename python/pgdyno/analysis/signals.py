@@ -104,7 +104,9 @@ _SOURCES = (
     _Source("a task waits for a CPU", "share", _rate("psi.cpu.some_s")),
     _Source("a task waits for memory", "share", _rate("psi.memory.some_s")),
     _Source("a task waits for I/O", "share", _rate("psi.io.some_s")),
-    _Source("CPUs on which the control group holds back", "1", _rate("cgroup.throttled_s")),
+    _Source(
+        "CPUs on which the control group holds the server back", "1", _rate("cgroup.throttled_s")
+    ),
     _Source("pages swapped", "1/s", _rate("vm.swap_in_pages", "vm.swap_out_pages")),
     _Source("WAL written", "B/s", _rate("wal.bytes")),
     _Source("full page images", "1/s", _rate("wal.fpi")),

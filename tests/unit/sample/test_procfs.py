@@ -29,6 +29,31 @@ def names_of(sampler: object) -> dict[str, tuple[str, str]]:
     return {column.name: (column.unit, column.kind) for column in sampler.columns}
 
 
+def _pressure(text: str) -> Any:
+    return parse_pressure("io", text)
+
+
+NEWER = {  # what a kernel to come may add at the end of each line, and a line of its own
+    "stat-6.18": (proc_stat.parse_host, " 17", "soirq 5 6"),
+    "meminfo-6.18": (memory.parse_meminfo, "", "HugeZero:  17 kB"),
+    "vmstat-6.18": (memory.parse_vmstat, "", "nr_new_kind 17"),
+    "diskstats-6.18": (disk.parse, " 17 18", ""),
+    "net-dev-6.18": (network.parse_dev, " 17", ""),
+    "snmp-6.18": (network.parse_tcp, "", "Quic: Streams Drops\nQuic: 1 2"),
+    "softnet-6.18": (network.parse_softnet, " 00000011", ""),
+    "psi": (_pressure, "", "none avg10=1.00 total=17"),
+}
+
+
+@pytest.mark.parametrize("name", NEWER)
+def test_what_a_newer_kernel_adds_changes_nothing(name: str) -> None:
+    parse, words, line = NEWER[name]
+    text = PSI if name == "psi" else saved(name)
+    longer = "".join(f"{one}{words}\n" for one in text.splitlines()) + (f"{line}\n" if line else "")
+    assert longer != text
+    assert parse(longer) == parse(text)
+
+
 def test_host_cpu_times_are_seconds_by_state_and_by_cpu() -> None:
     row = proc_stat.parse_host(saved("stat-5.10"))
 
