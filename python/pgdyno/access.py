@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from pgdyno.model.errors import TargetError
 
 _CODE = Path(__file__).parent
 _LINKS_MAX = 40  # as the kernel
+_OCTAL = re.compile(rb"\\([0-7]{3})")  # as mountinfo writes blanks and the like
 _LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -112,6 +114,39 @@ def user_name(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
+
+
+def mount_points() -> list[tuple[Path, str]]:
+    """Where file systems are mounted for this process, and of which source; see proc(5)."""
+    found = []
+    for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
+        head, _, tail = line.partition(b" - ")
+        point, source = (_OCTAL.sub(_letter, word) for word in (head.split()[4], tail.split()[1]))
+        found.append((Path(os.fsdecode(point)), os.fsdecode(source)))
+    return found
+
+
+def require_unmounted(handle: int, *, itself: bool) -> None:
+    """Refuse to empty an open folder in which something is mounted: that may be anybody's.
+
+    Args:
+        handle: Of the folder.
+        itself: Also where the folder is what was mounted.
+
+    Raises:
+        TargetError: Something is.
+    """
+    here = Path(os.readlink(f"/proc/self/fd/{handle}"))
+    for point, _ in mount_points():
+        if here in point.parents or (itself and point == here):
+            raise TargetError(
+                f"{point} is a mount in a folder that is to be removed, and may be anybody's",
+                f"Unmount it (umount {point}); nothing in it was removed.",
+            )
+
+
+def _letter(octal: re.Match[bytes]) -> bytes:
+    return bytes([int(octal[1], 8)])
 
 
 def _may_follow(link: os.stat_result, above: os.stat_result) -> bool:

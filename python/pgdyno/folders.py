@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from pgdyno.access import is_closed, open_folder, trusted_users, user_name
+from pgdyno.access import is_closed, open_folder, require_unmounted, trusted_users, user_name
 from pgdyno.locks import locked_or_closed, try_lock
 from pgdyno.model.errors import TargetError
 from pgdyno.model.system_errors import reason
@@ -214,11 +214,12 @@ class Folder:
         What lies in a folder of another user is removed with that user's rights.
 
         Raises:
-            TargetError: It is not a folder, or something in it cannot be removed.
+            TargetError: It is not a folder, something is mounted in it, or cannot be removed.
         """
         if not self.has(name):
             return
         with self.into(name) as inner:
+            require_unmounted(inner.handle, itself=True)
             facts = inner.facts
             if os.geteuid() == 0 and facts.st_uid != 0:
                 user = OsUser(user_name(facts.st_uid), facts.st_uid, facts.st_gid)
@@ -230,7 +231,12 @@ class Folder:
             os.rmdir(name, dir_fd=self.handle)
 
     def clear(self, but: str | None = None) -> None:
-        """Remove everything in it, its mark last: should we be killed, the rest is still ours."""
+        """Remove everything in it, its mark last: should we be killed, the rest is still ours.
+
+        Raises:
+            TargetError: As `remove_folder`.
+        """
+        require_unmounted(self.handle, itself=False)
         for name in sorted(self.names(), key=lambda name: name == MARK):
             if name == but:
                 continue

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pgdyno.access import mount_points
 from pgdyno.folders import Folder
 from pgdyno.shell import run
 
 SOURCE = "pgdyno-disk"
 """What `mount` shows for one."""
-_MOUNTED = Path("/proc/self/mountinfo")
 
 
 def unmount_left(folder: Folder) -> None:
@@ -28,10 +28,5 @@ def unmount_left(folder: Folder) -> None:
 
 
 def _mounted(above: Path) -> list[Path]:
-    found = []
-    for line in _MOUNTED.read_text().splitlines():
-        place, _, kind = line.partition(" - ")
-        path = Path(place.split()[4].encode().decode("unicode_escape"))
-        if kind.split()[1] == SOURCE and path.parent == above:
-            found.append(path)
+    found = [path for path, source in mount_points() if source == SOURCE and path.parent == above]
     return found[::-1]

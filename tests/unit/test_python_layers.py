@@ -40,7 +40,7 @@ USES = {
     "imports": "model plan",
     "stats": "model",
     "store": "access core folders model plan",
-    "mounts": "folders shell",
+    "mounts": "access folders shell",
     "preload": "folders model shell",
     "folders": "access locks model shell",
     "session": "model",
