@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
-use std::time::Duration;
+use std::{io::Write as _, time::Duration};
 
 use crate::kit::{MS, SECOND, Simple, Virtual, identity, is_update};
 use sim::{Call, Scripted, Step};
@@ -187,4 +187,33 @@ fn drain_ends_and_what_is_still_in_flight_is_unfinished() {
     let counts = outcome.run(0);
     assert_eq!((counts.due, counts.succeeded, counts.unfinished), (3, 0, 3), "{counts:?}");
     assert_eq!(outcome.lasted_ns / SECOND, 3);
+}
+
+/// The text of a histogram that says it has so many bytes of counts, and has these.
+fn told(counts_bytes: u32, counts: &[u8]) -> String {
+    let mut plain = 0x1c84_9313_u32.to_be_bytes().to_vec();
+    for word in [counts_bytes, 0, 3] {
+        plain.extend(word.to_be_bytes());
+    }
+    plain.extend([1_u64.to_be_bytes(), 3_600_000_000_000_u64.to_be_bytes()].as_flattened());
+    plain.extend(1.0_f64.to_be_bytes());
+    plain.extend(counts);
+    let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    packed.write_all(&plain).unwrap();
+    let packed = packed.finish().unwrap();
+    let mut bytes = 0x1c84_9314_u32.to_be_bytes().to_vec();
+    bytes.extend(u32::try_from(packed.len()).unwrap().to_be_bytes());
+    bytes.extend(packed);
+    base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bytes)
+}
+
+#[test]
+fn a_histogram_takes_no_more_memory_than_one_can_need() {
+    let decode = drive::measure::histogram::decode;
+    assert_eq!(decode(&told(1, &[4])).unwrap().len(), 2);
+    let megabytes = vec![0; 64 << 20];
+    for text in [told(u32::MAX, &[4]), told(64 << 20, &megabytes)] {
+        let error = decode(&text).unwrap_err().to_string();
+        assert!(error.contains("as many bytes as it says, or too many"), "{error}");
+    }
 }

@@ -1,6 +1,9 @@
 //! Latency histograms: HDR, three significant digits, up to an hour; their text form and summary.
 
+use std::io::Read as _;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use flate2::read::ZlibDecoder;
 use hdrhistogram::{
     Counter, Histogram,
     serialization::{Deserializer, Serializer, V2DeflateSerializer},
@@ -13,6 +16,13 @@ use crate::error::RunError;
 const DIGITS: u8 = 3;
 /// An hour; what takes longer is recorded as an hour.
 pub(crate) const HIGHEST_NS: u64 = 3_600_000_000_000;
+
+const DEFLATED: [u8; 4] = 0x1c84_9314_u32.to_be_bytes(); // the cookie of the V2 deflate form
+const LENGTH_BYTES: usize = 4;
+const PAYLOAD: std::ops::Range<usize> = 4..8; // of the V2 form: how long its counts are
+const HEAD_BYTES: usize = 40;
+/// Three digits up to an hour are 33,000 counts, of at most 9 bytes each.
+const PLAIN_BYTES_MAX: u64 = 1 << 20;
 
 /// An empty histogram. It grows with what is recorded, so that the many that a run keeps cost what
 /// they hold: 200 kB when it holds a second, 270 kB when an hour.
@@ -56,7 +66,7 @@ pub fn encode<T: Counter>(histogram: &Histogram<T>) -> Result<String, RunError> 
     Ok(STANDARD.encode(bytes))
 }
 
-/// Reads what [`encode`] wrote.
+/// Reads what [`encode`] wrote, or another library for us.
 ///
 /// # Errors
 ///
@@ -65,9 +75,31 @@ pub fn decode(text: &str) -> Result<Histogram<u64>, RunError> {
     let bytes = STANDARD
         .decode(text)
         .map_err(|e| RunError::spec(format!("histogram is not base64: {e}"), None))?;
+    let plain = inflate(&bytes)?;
     Deserializer::new()
-        .deserialize(&mut bytes.as_slice())
+        .deserialize(&mut plain.as_slice())
         .map_err(|e| RunError::spec(format!("histogram cannot be read: {e}"), None))
+}
+
+/// The V2 form within the V2 deflate form. The library would take as much memory as either says
+/// that it needs, and texts come from files that are handed on, and from other hosts.
+fn inflate(bytes: &[u8]) -> Result<Vec<u8>, RunError> {
+    let broken = |what: &str| RunError::spec(format!("histogram cannot be read: {what}"), None);
+    let Some((DEFLATED, rest)) = bytes.split_first_chunk().map(|(c, r)| (*c, r)) else {
+        return Err(broken("it is not of the V2 deflate form"));
+    };
+    let packed = rest.get(LENGTH_BYTES..).unwrap_or_default(); // its own length, which is a repeat
+    let mut plain = Vec::new();
+    ZlibDecoder::new(packed)
+        .take(PLAIN_BYTES_MAX + 1)
+        .read_to_end(&mut plain)
+        .map_err(|e| broken(&e.to_string()))?;
+    let told = plain.get(PAYLOAD).and_then(|four| four.try_into().ok()).map(u32::from_be_bytes);
+    let there = plain.len().saturating_sub(HEAD_BYTES);
+    match told {
+        Some(told) if told as usize <= there && plain.len() as u64 <= PLAIN_BYTES_MAX => Ok(plain),
+        _ => Err(broken("it does not hold as many bytes as it says, or too many")),
+    }
 }
 
 /// Adds histograms of the same kind; none gives an empty one.
