@@ -7,14 +7,19 @@ files, other formats, folders, pipes and devices stand where a run file was.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
+import zlib
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from pgdyno.model.run import SnapshotColumn, SnapshotRows
+from pgdyno.store.series_bytes import UNPACKED_BYTES_MAX
+from pgdyno.store.telemetry_rows import put_snapshots
 from tests.attack.mutations import spoiled
 from tests.attack.outcome import Tally, command, listing, require_clean
 from tests.data.miniature import write_miniature
@@ -23,13 +28,23 @@ ROOT = Path(__file__).parents[2]
 SEED = 14
 _ROWS = (("head", "value"), ("trial", "record"), ("series", "samples"), ("times", "unix_ns"),
          ("log", "content"), ("trial", "state"), ("trial", "stage"), ("series", "unix_ns"),
-         ("series", "times"))  # fmt: skip
+         ("series", "times"), ("tally", "dimensions"), ("tally", "keys"), ("tally", "seconds"),
+         ("tally", "key"), ("tally", "counts"), ("tally", "ticks"), ("snapshot", "columns"),
+         ("snapshot", "rows"), ("snapshot", "at"))  # fmt: skip
+_DEEP = "[" * 200_000
+# Three digits, up to an hour; it says that its counts are 4 GiB, and has 20 bytes of them.
+_HISTOGRAM = "HISTFAAAACJ4nJNpmSz8HwgYIIAZSjMCmW4GOxYw2H+ACDBhAQB+7ghv"
+_LARGE = zlib.compress(bytes(UNPACKED_BYTES_MAX + 8))  # a thousandth of it
 
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     """Whole run files: a small plan's, and one of the first format."""
     path = write_miniature(tmp_path_factory.mktemp("run") / "run.sqlite")
+    columns = (SnapshotColumn("table", "", "label"), SnapshotColumn("bytes", "B", "gauge"))
+    rows = SnapshotRows("tables", "end", 5, columns, ({"table": "a", "bytes": 7},))
+    with closing(sqlite3.connect(path)) as db, db:
+        put_snapshots(db, 1, [rows])
     return [path.read_bytes(), (ROOT / "tests" / "data" / "format-1.sqlite").read_bytes()]
 
 
@@ -186,3 +201,71 @@ def test_what_is_no_run_file_is_refused(
     assert ended.code == 6
     assert require_clean(ended, "attacked.sqlite") == "refused"
     assert listing(tmp_path) == before
+
+
+_ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT"
+_PLANTED: dict[str, tuple[str, tuple[object, ...]]] = {
+    "brackets in words": ("UPDATE tally SET dimensions = ?", (_DEEP,)),
+    "brackets in keys": ("UPDATE tally SET keys = ?", (zlib.compress(_DEEP.encode()),)),
+    "brackets in columns": ("UPDATE snapshot SET columns = ?", (_DEEP,)),
+    "brackets in rows": ("UPDATE snapshot SET rows = ?", (zlib.compress(_DEEP.encode()),)),
+    "brackets in a head": ("UPDATE head SET value = ? WHERE key = 'info'", (_DEEP,)),
+    "brackets in a trial": ("UPDATE trial SET record = ?", (_DEEP,)),
+    "a long histogram": (
+        "UPDATE trial SET record = json_set(record, '$.result.kinds[0].response', ?)",
+        (_HISTOGRAM,),
+    ),
+    "many samples": ("UPDATE series SET samples = ?", (_LARGE,)),
+    "many times": ("UPDATE times SET unix_ns = ?", (_LARGE,)),
+    "many counts": ("UPDATE tally SET counts = ?", (_LARGE,)),
+    "many keys": ("UPDATE tally SET keys = ?", (_LARGE,)),
+    "many rows": ("UPDATE snapshot SET rows = ?", (_LARGE,)),
+    "an endless view": (
+        f"CREATE VIEW trial AS {_ENDLESS} x AS number, 1 AS round, '' AS stage, '' AS state,"
+        " '{}' AS record FROM n", (),
+    ),
+    "an endless view in other letters": (f"CREATE VIEW Head AS {_ENDLESS} x AS key FROM n", ()),
+    "an endless trigger": (
+        f"CREATE TRIGGER t BEFORE INSERT ON head BEGIN INSERT INTO log {_ENDLESS} x, '', '' FROM n;"
+        " END", (),
+    ),
+    "a column that is computed": (
+        "ALTER TABLE log ADD COLUMN long TEXT AS (hex(zeroblob(400000000)))", (),
+    ),
+}  # fmt: skip
+"""What a small file can hold that takes a reader without end: SQL, and its values."""
+
+
+@pytest.mark.parametrize("what", _PLANTED)
+@pytest.mark.parametrize("form", ["report", "resume", "history"])
+def test_a_small_file_takes_neither_all_memory_nor_all_time(
+    tmp_path: Path, originals: list[bytes], monkeypatch: pytest.MonkeyPatch, what: str, form: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("attacked.sqlite").write_bytes(originals[0])
+    statement, values = _PLANTED[what]
+    with closing(sqlite3.connect("attacked.sqlite")) as db, db:
+        if view := re.match("CREATE VIEW ([A-Za-z]+)", statement):
+            db.execute(f"ALTER TABLE {view[1]} RENAME TO other")
+        db.execute(statement, values)
+    before = listing(tmp_path)
+
+    words = {"report": ("attacked.sqlite", "-f", "md", "--out", "-"), "history": (".",)}
+    ended = command(monkeypatch, form, *words.get(form, ("attacked.sqlite",)))
+
+    how = require_clean(ended, *(["attacked.sqlite"] if ended.code and form != "resume" else []))
+    assert form != "report" or how == "refused"
+    assert listing(tmp_path) == before
+
+
+def test_brackets_in_a_file_of_the_first_format_are_refused(
+    tmp_path: Path, originals: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("attacked.sqlite").write_bytes(originals[1])
+    with closing(sqlite3.connect("attacked.sqlite")) as db, db:
+        db.execute("UPDATE head SET value = ? WHERE key = 'info'", (_DEEP,))
+
+    ended = command(monkeypatch, "report", "attacked.sqlite", "--out", "-")
+
+    assert require_clean(ended, "attacked.sqlite") == "refused"

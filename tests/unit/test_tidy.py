@@ -136,6 +136,17 @@ def _imports(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def test_json_of_others_is_read_where_any_depth_of_it_is_an_error() -> None:
+    ours = {"api", "catalog", "disk", "drive", "guard", "intervention", "loader", "model",
+            "pages", "report"}  # fmt: skip
+    found = [
+        path.relative_to(PACKAGE)
+        for path in PACKAGE.rglob("*.py")
+        if "json.load" in path.read_text() and path.relative_to(PACKAGE).parts[0] not in ours
+    ]
+    assert not found, f"{found} reads what a file or a program says: `record_json.json_value`"
+
+
 def test_only_the_clock_reads_time_in_rust() -> None:
     readers = {
         str(path.relative_to(ROOT / "crates"))

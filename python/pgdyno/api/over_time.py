@@ -21,6 +21,7 @@ _COLUMNS = (
     "series", "started_ns", "run", "file", "plan", "stage", "host", "build", "metric", "rounds",
     "throughput", "low", "high", "p99_ns", "doubt",
 )  # fmt: skip
+_NAMED_MAX = 3  # files of a folder without a run
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,8 @@ def history(
     left_out += [one.fact for one in damaged]
     facts = in_order(found, left_out)
     if not facts.lines:
-        raise PlanError(f"folder {folder} holds no run of a plan", "Runs lie in `runs`.")
+        why = "".join(f"; {one}" for one in left_out[:_NAMED_MAX])
+        raise PlanError(f"folder {folder} holds no run of a plan{why}", "Runs lie in `runs`.")
     if fail_below is not None and against is not None:
         facts = replace(facts, gates=_gates(facts, Path(folder), fail_below, Path(against)))
     return RunHistory(facts)

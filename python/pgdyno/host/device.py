@@ -6,7 +6,6 @@ ever taken for empty because nobody could look.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.record_json import json_value
 from pgdyno.shell import run
 
 _COLUMNS = "NAME,PATH,TYPE,SIZE,LOG-SEC,PHY-SEC,MOUNTPOINTS,RO,SERIAL,WWN"
@@ -78,11 +78,11 @@ def rows_of(listing: str, path: str) -> list[dict[str, Any]]:
         TargetError: It is not what lsblk writes, or of another device.
     """
     try:
-        rows = _flat(json.loads(listing)["blockdevices"])
+        rows = _flat(json_value(listing)["blockdevices"])
         for row in rows:
             _ = row["name"], row["type"], row["ro"], row["path"], [*(row.get("mountpoints") or ())]
             _ = int(row["size"]), int(row["log-sec"]), int(row["phy-sec"])
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise TargetError(
             f"what {path} is cannot be found out: lsblk printed {listing[:200]!r}", _NOT_KNOWN
         ) from error
@@ -151,7 +151,7 @@ def _signatures(path: str) -> list[dict[str, str]]:
             raise ValueError(f"code {done.code}")
         if not tree and not done.stderr.strip():
             return []  # older ones say nothing of nothing
-        found: list[dict[str, str]] = json.loads(tree)["signatures"]
+        found: list[dict[str, str]] = json_value(tree)["signatures"]
         return [one for one in found if one["type"]]
     except (ValueError, KeyError, TypeError) as error:
         said = (done.stderr.strip() or tree)[:200]

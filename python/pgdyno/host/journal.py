@@ -22,6 +22,7 @@ from typing import Any, Literal, TypeAlias
 from pgdyno.host.state_folder import open_file, open_folder, require_ours
 from pgdyno.locks import try_lock
 from pgdyno.model.errors import TargetError
+from pgdyno.model.record_json import json_value
 from pgdyno.model.units import seconds_text
 
 What: TypeAlias = Literal["intend", "done", "moved", "undone"]
@@ -205,7 +206,7 @@ class Journal:
         """
         *whole, _cut = self._bytes().split(b"\n")  # what follows the last newline is no line
         try:
-            return [_entry(json.loads(line)) for line in whole if line]
+            return [_entry(json_value(line)) for line in whole if line]
         except (ValueError, KeyError, TypeError) as error:
             raise JournalError(f"journal {self.path} is damaged: {error}") from error
 

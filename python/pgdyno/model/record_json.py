@@ -31,16 +31,25 @@ def from_plain(kind: type[T], value: object) -> T:
     return _adapter(kind).validate_python(value)
 
 
-def json_object(text: str) -> JsonObject:
-    """What a text of JSON holds, if that is an object.
+def json_value(text: str | bytes) -> Any:  # noqa: ANN401  whatever stands there
+    """What a text of JSON holds that another program wrote, or a file of which anybody may have.
 
     Raises:
-        ValueError: It is no JSON, or another value.
+        ValueError: It is no JSON, or nested deeper than it can be read.
     """
     try:
-        found = json.loads(text)
+        return json.loads(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+
+
+def json_object(text: str) -> JsonObject:
+    """The same, if that is an object.
+
+    Raises:
+        ValueError: As `json_value`; or it is another value.
+    """
+    found = json_value(text)
     if not isinstance(found, dict):
         raise ValueError(f"{type(found).__name__}, and no object")
     return found

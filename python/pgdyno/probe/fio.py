@@ -9,7 +9,6 @@ folder and is told names of our own, never the user's path.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -29,6 +28,7 @@ from pgdyno.model.floor import (
     UnderCheckpoint,
 )
 from pgdyno.model.numbers import finite
+from pgdyno.model.record_json import json_value
 from pgdyno.probe.program import run_probe
 
 WAL_BYTES = 64 << 20  # four segments, written over and over as recycled ones are
@@ -240,8 +240,8 @@ def parse_jobs(text: str, what: str) -> list[dict[str, Any]]:
         TargetError: It is none, or a job failed.
     """
     try:  # engine cpuio introduces itself before the JSON
-        jobs: list[dict[str, Any]] = json.loads(text[max(0, text.find("{")) :])["jobs"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        jobs: list[dict[str, Any]] = json_value(text[max(0, text.find("{")) :])["jobs"]
+    except (ValueError, KeyError, TypeError) as error:
         raise TargetError(f"{what}: fio wrote no JSON: {text[:300]!r}") from error
     with _understood():
         for job in jobs:

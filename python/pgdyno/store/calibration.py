@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from pgdyno.folders import write_file
 from pgdyno.model.calibration import Ceiling, Machine
 from pgdyno.model.errors import StoreError, TargetError
+from pgdyno.model.record_json import json_value
 from pgdyno.plan.schema.files import BadFile, text_file
 
 _VERSION = 1
@@ -34,7 +35,7 @@ def read_ceilings(home: Path) -> tuple[Ceiling, ...]:
             return ()
         raise StoreError(f"{path} {error}") from error
     try:
-        document = json.loads(text)
+        document = json_value(text)
         if document["version"] != _VERSION:
             raise StoreError(f"{path} has version {document['version']}, expected {_VERSION}")
         return _CEILINGS.validate_python(document["ceilings"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pgdyno.model.record_json import json_value
+
 _NO_KNEES = 3
 _NAMELESS = 4
 _WRAPPED = 5
@@ -25,7 +27,7 @@ def head_of(version: int, text: str) -> str:
     """
     if version > _WRAPPED:
         return text
-    head: dict[str, Any] = json.loads(text)
+    head: dict[str, Any] = json_value(text)
     if isinstance(kind := head["host"].get("file_system"), str):
         head["host"]["file_system"] = {"type": kind}
     head["plan"] = plan = head["plan"] or None

@@ -7,7 +7,6 @@ by its name. No run file, no plan and no file of the user's is replaced.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 import secrets
@@ -17,6 +16,7 @@ from pathlib import Path
 from pgdyno.access import stranger_on
 from pgdyno.folders import Folder
 from pgdyno.model.errors import StoreError, TargetError
+from pgdyno.model.record_json import json_value
 from pgdyno.model.system_errors import reason
 
 _PAGE = re.compile(rb'<meta name="generator" content="pgdyno [^"]*">')
@@ -155,8 +155,8 @@ def _is_report(path: Path) -> bool:
 
 def _is_json_of_ours(data: bytes) -> bool:
     try:
-        document = json.loads(data)
-    except (ValueError, RecursionError):
+        document = json_value(data)
+    except ValueError:
         return False
     named = str(document.get("schema", "")).startswith("pgdyno.")
     return named or document.keys() >= _OF_CURVE

@@ -9,9 +9,9 @@ from pgdyno.model.errors import StoreError
 from pgdyno.model.profile import Profile
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.store.run_file import NOT_AS_WRITTEN, RunFile
+from pgdyno.store.series_bytes import inflate
 
 _NAME = "profile"
-_BYTES_MAX = 256 << 20  # unpacked; more is no profile of ours
 
 
 def put_profile(run: RunFile, profile: Profile, trial: int) -> None:
@@ -30,11 +30,7 @@ def profile_of(run: RunFile, trial: int) -> Profile | None:
     if text is None:
         return None
     try:
-        unpacker = zlib.decompressobj()
-        content = unpacker.decompress(base64.b85decode(text), _BYTES_MAX)
-        if not unpacker.eof:
-            raise ValueError("it is cut short, or too long")
-        profile = from_json(Profile, content.decode())
+        profile = from_json(Profile, inflate(base64.b85decode(text)).decode())
         _require_tree(profile)
     except (zlib.error, *NOT_AS_WRITTEN) as error:
         raise StoreError(

@@ -422,9 +422,13 @@ def require_known(path: Path, connection: sqlite3.Connection, oldest: int = 1) -
     try:
         found = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
+        strange = _what_computes(connection)
     except sqlite3.Error as error:
         connection.close()
         raise StoreError(f"run file {path} cannot be read: {error}") from error
+    if found == APPLICATION_ID and strange:
+        connection.close()
+        raise StoreError(f"run file {path} is damaged: it has {strange}", _DAMAGED)
     if found != APPLICATION_ID or not oldest <= version <= FORMAT:
         connection.close()
         raise StoreError(
@@ -433,3 +437,27 @@ def require_known(path: Path, connection: sqlite3.Connection, oldest: int = 1) -
             hint="Run files are written by `pgdyno run`. Those of an earlier pgdyno can be read and"
             " reported, but not resumed: what was measured since would not be comparable.",
         )
+
+
+def _what_computes(db: sqlite3.Connection) -> str | None:
+    """What would run when rows are read or written: a run file's tables hold what was put there.
+
+    Files are handed on. A view that stands in a table's place need never end.
+    """
+    db.execute("PRAGMA trusted_schema = OFF")
+    names = ", ".join(f"'{name}'" for name in ("head", "trial", "log", *telemetry_rows.TABLES))
+    # By what SQLite made of the schema, whatever its rows say of themselves.
+    kinds = (
+        f"SELECT type, name FROM pragma_table_list WHERE lower(name) IN ({names})"  # noqa: S608
+        " AND schema = 'main'"
+    )
+    for kind, name in db.execute(kinds).fetchall():
+        if kind != "table":
+            return f"a {kind} in the place of table {name}"
+        hidden = f"SELECT name FROM pragma_table_xinfo('{name}') WHERE hidden > 0"  # noqa: S608
+        for (column,) in db.execute(hidden).fetchall():
+            return f"a column {column} of {name} that is computed"
+    triggers = "SELECT name FROM sqlite_schema WHERE type = 'trigger' OR sql LIKE 'CREATE%TRIGGER%'"
+    for (name,) in db.execute(triggers).fetchall():
+        return f"trigger {name}"
+    return None

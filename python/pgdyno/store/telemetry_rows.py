@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pgdyno.model.record_json import from_plain
+from pgdyno.model.record_json import from_plain, json_value
 from pgdyno.model.run import Series, SnapshotRows, TallySeries
 from pgdyno.model.wording import plural
-from pgdyno.store.series_bytes import pack, unpack_float, unpack_int
+from pgdyno.store.series_bytes import UNPACKED_BYTES_MAX, inflate, pack, unpack_float, unpack_int
 
 SCHEMA = """
 CREATE TABLE times (
@@ -42,6 +42,7 @@ CREATE TABLE snapshot (
 """
 TABLES = ("times", "series", "tally", "snapshot")
 """Each with a column `trial`."""
+_TRIAL_BYTES_MAX = 4 * UNPACKED_BYTES_MAX
 SINCE = 7
 """The first format with these tables; before, series held their own times, and nothing else was."""
 
@@ -70,12 +71,13 @@ def series_of(db: sqlite3.Connection, version: int, trial: int) -> dict[str, Ser
             " WHERE series.trial = ? ORDER BY name"
         )
     times: dict[bytes, npt.NDArray[np.int64]] = {}
-    found = {}
+    found, size_bytes = {}, 0
     for name, unit, kind, unix_ns, samples in db.execute(query, (trial,)).fetchall():
         if unix_ns not in times:
             times[unix_ns] = unpack_int(unix_ns)
         values = unpack_float(samples)
         _require_alike(f"series {name}", times[unix_ns], values)
+        size_bytes = _require_bounded("series", size_bytes + values.nbytes)
         found[name] = Series(name, unit, kind, times[unix_ns], values)
     return found
 
@@ -100,11 +102,17 @@ def tallies_of(db: sqlite3.Connection, version: int, trial: int) -> dict[str, Ta
         " WHERE trial = ? ORDER BY name",
         (trial,),
     ).fetchall()
-    return {row[0]: _tally(*row) for row in rows}
+    found, size_bytes = {}, 0
+    for row in rows:
+        found[row[0]] = one = _tally(*row)
+        columns = (one.seconds, one.key, one.counts, one.tick_seconds, one.ticks)
+        grown = size_bytes + sum(column.nbytes for column in columns)
+        size_bytes = _require_bounded("tallies", grown)
+    return found
 
 
 def _tally(name: str, dimensions: str, keys: bytes, *columns: bytes) -> TallySeries:
-    named = from_plain(tuple[str, ...], json.loads(dimensions))
+    named = from_plain(tuple[str, ...], json_value(dimensions))
     met = from_plain(tuple[tuple[str, ...], ...], _unpack_json(keys))
     seconds, key, counts, tick_seconds, ticks = map(unpack_int, columns)
     _require_alike(f"tally {name}", seconds, key, counts)
@@ -141,7 +149,7 @@ def snapshots_of(db: sqlite3.Connection, version: int, trial: int) -> list[Snaps
 
 
 def _snapshot(name: str, at: str, unix_ns: int, columns: str, rows: bytes) -> SnapshotRows:
-    told = [dict(zip(("name", "unit", "kind"), one, strict=True)) for one in json.loads(columns)]
+    told = [dict(zip(("name", "unit", "kind"), one, strict=True)) for one in json_value(columns)]
     names = [one["name"] for one in told]
     cells = [dict(zip(names, row, strict=True)) for row in _unpack_json(rows)]
     plain = {"name": name, "at": at, "unix_ns": unix_ns, "columns": told, "rows": cells}
@@ -153,7 +161,14 @@ def _pack_json(value: object) -> bytes:
 
 
 def _unpack_json(blob: bytes) -> Any:  # noqa: ANN401  whatever stands in the file
-    return json.loads(zlib.decompress(blob))
+    return json_value(inflate(blob))
+
+
+def _require_bounded(what: str, size_bytes: int) -> int:
+    """The same, as long as that is what a trial can have left."""
+    if size_bytes > _TRIAL_BYTES_MAX:
+        raise ValueError(f"{what} are {size_bytes} bytes, allowed are {_TRIAL_BYTES_MAX}")
+    return size_bytes
 
 
 def _require_alike(what: str, *columns: Sequence[float] | npt.NDArray[Any]) -> None:

@@ -6,7 +6,6 @@ locale their comma makes a further column. Latencies are microseconds.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +15,7 @@ from pgdyno.imports.format import Draft, Drafts, Format
 from pgdyno.imports.numbers import printed
 from pgdyno.model.imported import Span
 from pgdyno.model.numbers import finite
+from pgdyno.model.record_json import json_value
 
 _HEADER = re.compile(
     r'^"?Transaction (?:Type Index"?,"?Transaction Name"?,|type \(index in config file\))'
@@ -58,8 +58,8 @@ class _Reader:
         text, begin = "\n".join(self._json), self._begin
         self._json, self._begin, self._size = [], 0, 0
         try:
-            said = json.loads(text)
-        except (ValueError, RecursionError):
+            said = json_value(text)
+        except ValueError:
             raise ValueError("a summary that is no JSON") from None
         if isinstance(said, dict):
             self._drafts.append(_of_summary(said, begin, number))

@@ -6,13 +6,13 @@ buckets of one significant digit; `_ERR` kinds are apart.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 
 from pgdyno.imports.format import Draft, Drafts, Format
 from pgdyno.imports.numbers import printed
 from pgdyno.model.numbers import finite
+from pgdyno.model.record_json import json_value
 
 _SUMMARY = re.compile(r"^\[Summary\] (\w+) +- (Takes\(s\).*)|^\[?(\w+)\]? - (Takes\(s\): .*TPM.*)")
 _CURRENT = re.compile(r"^\[Current\] \w+ +- Takes")
@@ -94,8 +94,8 @@ class _Reader:
 
     def _array(self, number: int, text: str) -> bool:
         try:
-            rows = json.loads(text)
-        except (ValueError, RecursionError):
+            rows = json_value(text)
+        except ValueError:
             raise ValueError("a line of JSON that is none") from None
         known = False
         for row in rows if isinstance(rows, list) else ():

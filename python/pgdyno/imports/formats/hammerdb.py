@@ -7,12 +7,12 @@ setting, so each number is read with its name.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 
 from pgdyno.imports.format import Draft, Drafts, Format
 from pgdyno.imports.numbers import whole
+from pgdyno.model.record_json import json_value
 
 _RESULT = re.compile(
     r"TEST RESULT\s*: System achieved (?:(\d+) NOPM from (\d+) ([\w ]*?)\s*TPM"
@@ -50,8 +50,8 @@ class _Reader:
 
     def _job(self, number: int, text: str) -> bool:
         try:
-            spoken = json.loads(text)
-        except (ValueError, RecursionError):
+            spoken = json_value(text)
+        except ValueError:
             return text.strip() == "["
         known = (
             [self._said(number, str(one)) for one in spoken[:_SPOKEN_MAX]]
