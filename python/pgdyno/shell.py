@@ -28,6 +28,7 @@ from typing import IO, Any
 
 from pgdyno.access import is_roots_folder, stranger_on_program
 from pgdyno.model.errors import TargetError
+from pgdyno.model.system_errors import reason
 
 _POLL_S = 0.01
 _WISHES = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # to end
@@ -181,7 +182,7 @@ def run_whole(args: Sequence[str | Path], *, text: str | None = None) -> tuple[D
                 cwd="/", start_new_session=True,
             ).wait()  # fmt: skip
         except OSError as error:
-            raise TargetError(f"{name} cannot be started: {error}") from error
+            raise TargetError(f"{name} cannot be started: {reason(error)}") from error
         for file in (out, err):
             file.seek(0)
         return Done(code, out.read(), err.read()), bool(asked)
@@ -439,7 +440,7 @@ def _not_started(program: str | Path, user: OsUser | None, error: OSError) -> Ta
     name = Path(program).name
     if user is not None and (why := left_out(str(program), user)):
         return TargetError(f"{name} cannot be started as user {user.name}: {why}", CLOSE_IT)
-    return TargetError(f"{name} cannot be started: {error}")
+    return TargetError(f"{name} cannot be started: {reason(error)}")
 
 
 def _environment(extra: Mapping[str, str] | None, user: OsUser | None) -> dict[str, str]:

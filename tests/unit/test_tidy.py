@@ -48,6 +48,7 @@ class Module:
     imports: tuple[str, ...]
     short_waits: tuple[int, ...]  # their lines
     goes_on_unmarked: tuple[str, ...]
+    raw_errors: tuple[int, ...]  # their lines
 
 
 @cache
@@ -72,6 +73,7 @@ def _module(path: Path, text: str) -> Module:
         imports=tuple(_imports(tree)),
         short_waits=tuple(_short_waits(tree)) if of_tests else (),
         goes_on_unmarked=tuple(_goes_on_unmarked(tree, text)) if of_tests else (),
+        raw_errors=() if of_tests else tuple(_raw_errors(tree)),
     )
 
 
@@ -145,6 +147,26 @@ def test_json_of_others_is_read_where_any_depth_of_it_is_an_error() -> None:
         if "json.load" in path.read_text() and path.relative_to(PACKAGE).parts[0] not in ours
     ]
     assert not found, f"{found} reads what a file or a program says: `record_json.json_value`"
+
+
+def test_what_the_system_says_is_worded_before_people_read_it() -> None:
+    raw = [
+        f"{module.path.relative_to(ROOT)}:{line}"
+        for module in modules()
+        for line in module.raw_errors
+    ]
+    assert raw == [], "by `reason` or `told` of model/system_errors, without Python's [Errno 2]"
+
+
+def _raw_errors(tree: ast.Module) -> Iterator[int]:
+    """Where a text holds an error that may be the system's as Python writes it."""
+    for one in ast.walk(tree):
+        if not isinstance(one, ast.ExceptHandler) or one.name is None or one.type is None:
+            continue
+        if "OSError" in ast.unparse(one.type):
+            for part in ast.walk(one):
+                if isinstance(part, ast.FormattedValue) and ast.unparse(part.value) == one.name:
+                    yield part.lineno
 
 
 def test_only_the_clock_reads_time_in_rust() -> None:

@@ -18,6 +18,7 @@ from pgdyno.access import stranger_on
 from pgdyno.builder.trees import copy_tree, files, link_target
 from pgdyno.folders import Folder
 from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.system_errors import told
 from pgdyno.plan.resolve.plan import MAJORS
 
 _PACKAGE = re.compile(
@@ -89,7 +90,7 @@ def unpack(source: Source, folder: Folder) -> Path:
                     archive.extract(member, folder.path)
         except _BROKEN as error:
             raise TargetError(
-                f"{source.path} cannot be unpacked into {folder.path}: {error}"
+                f"{source.path} cannot be unpacked into {folder.path}: {told(error)}"
             ) from error
     next(path.parent for path in folder.path.glob("*/configure")).rename(top)
     return top
@@ -147,7 +148,7 @@ def _configure_of_tarball(path: Path, file: BufferedReader) -> str:
                     assert handle is not None
                     return handle.read(_CONFIGURE_BYTES).decode(errors="replace")
     except _BROKEN as error:
-        raise PlanError(f"{path} is not a tarball: {error}", _HINT) from error
+        raise PlanError(f"{path} is not a tarball: {told(error)}", _HINT) from error
     raise PlanError(f"{path} holds no configure", _HINT)
 
 

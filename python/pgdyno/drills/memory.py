@@ -16,6 +16,7 @@ import psycopg
 
 from pgdyno.folders import failing
 from pgdyno.model.errors import TargetError
+from pgdyno.model.system_errors import reason
 from pgdyno.model.units import bytes_text
 from pgdyno.session import own_session
 from pgdyno.target.interface import Ready
@@ -60,7 +61,7 @@ def starve(ready: Ready) -> None:
                 (cgroup / "cgroup.procs").write_text(str(row[0]))
                 session.execute(_ASKS)
         except OSError as error:
-            fact = f"a session cannot be put into a memory cgroup: {error}"
+            fact = f"a session cannot be put into a memory cgroup: {reason(error)}"
             raise TargetError(fact, _HINT) from error
         except psycopg.Error as error:
             if _killed(cgroup):
@@ -119,7 +120,7 @@ def _cgroup(above: Path) -> Iterator[Path]:
         else:
             raise TargetError(f"the kernel offers no memory cgroup below {above}", _HINT)
     except OSError as error:
-        raise TargetError(f"no memory cgroup can be made: {error}", _HINT) from error
+        raise TargetError(f"no memory cgroup can be made: {reason(error)}", _HINT) from error
     try:
         yield cgroup
     finally:

@@ -19,6 +19,7 @@ from pathlib import Path
 from pgdyno.guard.data_directory import data_directory
 from pgdyno.guard.include_file import read_pages, write_pages
 from pgdyno.model.errors import TargetError
+from pgdyno.model.system_errors import told
 
 MODULE = "pgdyno.guard.deadman"
 _READ_BYTES = 4096
@@ -62,7 +63,7 @@ def _try(data: Path, include: Path) -> bool:
         if turn_on(data, include):
             _say("the daemon gave no sign of life: full pages are on")
     except (TargetError, OSError) as error:
-        _say(f"the daemon gave no sign of life, and full pages may be off: {error}")
+        _say(f"the daemon gave no sign of life, and full pages may be off: {told(error)}")
         return not data.is_dir() or read_pages(data_directory(data), include) is None
     return True
 

@@ -26,6 +26,7 @@ from pgdyno.model.description import CsvFile, Description, TpccDescription
 from pgdyno.model.errors import DriveError, Interrupted, TargetError
 from pgdyno.model.loading import LoadReport, PhaseSeconds
 from pgdyno.model.progress import LoadProgress
+from pgdyno.model.system_errors import reason
 from pgdyno.model.units import count_text
 from pgdyno.model.wording import plural
 from pgdyno.model.workload import Schema, Tpcc
@@ -149,7 +150,9 @@ def _carry_out(job: _Job, connection: Connection) -> None:
         fact = f"{job.step}: {str(error).strip()}"
         raise DriveError(fact, "Nothing of the import is left in the database.") from error
     except OSError as error:
-        raise DriveError(f"{job.step}: {error}", "Nothing of the import is left.") from error
+        raise DriveError(
+            f"{job.step}: {reason(error)}", "Nothing of the import is left."
+        ) from error
     except KeyboardInterrupt:
         fact = f"the import was stopped: {job.step}"
         raise Interrupted(fact, "Nothing of it is left in the database.") from None

@@ -55,6 +55,11 @@ def reason(error: OSError) -> str:
     return small(words)
 
 
+def told(error: BaseException) -> str:
+    """An error within a sentence of ours that names what was tried, and where."""
+    return reason(error) if isinstance(error, OSError) else str(error)
+
+
 def little_room(folder: Path, free_bytes: int) -> str:
     """What is added to a failure of a program that wrote there; nothing where it had room."""
     if free_bytes >= LITTLE_ROOM_BYTES:

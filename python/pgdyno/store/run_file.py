@@ -34,6 +34,7 @@ from pgdyno.model.run import (
     TrialRecord,
     TrialState,
 )
+from pgdyno.model.system_errors import told
 from pgdyno.plan.schema.files import BadFile, open_regular, require_regular
 from pgdyno.store import telemetry_rows, views
 from pgdyno.store.earlier_formats import head_of
@@ -115,7 +116,7 @@ class RunFile:
             _write_plan(nascent, info, trials)
             publish(nascent, path)
         except (OSError, ValueError, sqlite3.Error) as error:  # ValueError: NUL in the path
-            raise StoreError(f"run file {path} cannot be written: {error}") from error
+            raise StoreError(f"run file {path} cannot be written: {told(error)}") from error
         finally:
             with suppress(OSError, ValueError):  # what could not be made need not be removed
                 nascent.unlink(missing_ok=True)

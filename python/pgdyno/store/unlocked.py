@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pgdyno.model.errors import StoreError
+from pgdyno.model.system_errors import told
 from pgdyno.model.wording import plural
 from pgdyno.plan.schema.files import BadFile, require_regular
 from pgdyno.store.run_file import RunFile, require_known
@@ -45,7 +46,7 @@ def read_unlocked(path: Path, pause: Callable[[float], None] = time.sleep) -> Ru
     except BadFile as error:
         raise StoreError(f"run file {path} {error}") from error
     except (OSError, sqlite3.Error) as error:
-        raise StoreError(f"run file {path} cannot be read: {error}") from error
+        raise StoreError(f"run file {path} cannot be read: {told(error)}") from error
     require_known(path, connection)
     return RunFile(path, connection)
 

@@ -18,7 +18,7 @@ from pgdyno.model.plan import Stage
 from pgdyno.model.pooler import Pooler
 from pgdyno.model.run import Effective, Fixture
 from pgdyno.model.settings import ServerFacts, Setting
-from pgdyno.model.system_errors import as_pgdyno_error
+from pgdyno.model.system_errors import as_pgdyno_error, told
 from pgdyno.model.workload import Workload, database_names
 from pgdyno.shell import OsUser
 
@@ -101,7 +101,7 @@ def ending(end: Callable[[], None]) -> Iterator[None]:
             if not isinstance(first, LostError):
                 raise
         except (PgdynoError, psycopg.Error, OSError) as second:
-            first.add_note(f"afterwards: {second}")
+            first.add_note(f"afterwards: {told(second)}")
         raise
     end()
 
