@@ -20,7 +20,7 @@ from pgdyno.host.device import Device, device
 from pgdyno.host.layout import Layout, Step
 from pgdyno.host.state_folder import open_file, open_folder
 from pgdyno.model.errors import Interrupted, PgdynoError, TargetError
-from pgdyno.model.record_json import json_object
+from pgdyno.model.record_json import json_value
 from pgdyno.model.system_errors import reason
 from pgdyno.shell import run_whole
 
@@ -108,7 +108,7 @@ class Book:
 def _unended(lines: Sequence[str], devices: Sequence[str]) -> str | None:
     for line in reversed(lines):
         try:
-            entry = json_object(line)
+            entry = json_value(line)
         except ValueError:  # cut short by a kill; the line before tells what came last
             continue
         if set(devices) & set(entry["devices"]):
