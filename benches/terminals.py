@@ -182,7 +182,8 @@ def of_hosts(driven: Driven) -> OfHosts | None:
         raise Failure("; ".join(fleet.lost), "Take fewer hosts, or a machine that is not busy.")
     shares = [(one.client.cpu_s or 0.0) / one.client.window_s for one in fleet.hosts]
     late_ns = max(one.late_ns["p999"] for one in fleet.hosts)
-    return OfHosts(max(shares), late_ns, fleet.skew_ns, fleet.overlap)
+    return OfHosts(cpu_share_max=max(shares), late_p999_max_ns=late_ns, skew_ns=fleet.skew_ns,
+                   overlap=fleet.overlap)  # fmt: skip
 
 
 ROWS = {
