@@ -231,6 +231,7 @@ def measure(options: argparse.Namespace) -> None:
         last = rounds[-1]
         print(
             f"round {number}/{options.rounds}: {last.cpu_share:.1%} of a core, "
+            f"{f'the busiest host {last.hosts.cpu_share_max:.1%}, ' if last.hosts else ''}"
             f"{last.rss_max_bytes / MIB:.1f} MiB, "
             f"lateness p99.9 {last.late_p999_ns / 1e6:.2f} ms",
             flush=True,
