@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -17,6 +18,7 @@ from tests.cluster.conftest import OLD_VERSION_FIRST, TARGETS
 from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
+BEHIND = "archive.behind_bytes"
 SEGMENT_BYTES = 16 << 20
 SETTINGS = {"archive_mode": "on", "archive_command": "false"}
 
@@ -35,16 +37,23 @@ def test_archiving_that_fails_is_seen_to_fall_behind(name: str, folder: Path) ->
             assert isinstance(found, list)
             sampler = found[0]
             assert isinstance(sampler, Sampler)
-            before = sampler.take()["archive.behind_bytes"]
+            assert BEHIND not in sampler.take(), "no segment was tried yet"
+            _fill_segment(session)
+            until(lambda: BEHIND in sampler.take(), "the first segment fails")
+            before = sampler.take()[BEHIND]
             for _ in range(3):
-                session.execute("SELECT pg_logical_emit_message(true, 'test', 'something')")
-                session.execute("SELECT pg_switch_wal()")
-            assert sampler.take()["archive.behind_bytes"] - before > 2 * SEGMENT_BYTES
+                _fill_segment(session)
+            assert sampler.take()[BEHIND] - before > 2 * SEGMENT_BYTES
             session.execute("ALTER SYSTEM SET archive_command = 'true'")
             session.execute("SELECT pg_reload_conf()")
             until(
-                lambda: 0 <= sampler.take()["archive.behind_bytes"] < SEGMENT_BYTES,
+                lambda: 0 <= sampler.take()[BEHIND] < SEGMENT_BYTES,
                 "archiving caught up",
             )
     finally:
         cluster.close()
+
+
+def _fill_segment(session: psycopg.Connection[Any]) -> None:
+    session.execute("SELECT pg_logical_emit_message(true, 'test', 'something')")
+    session.execute("SELECT pg_switch_wal()")
