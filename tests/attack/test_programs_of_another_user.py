@@ -124,7 +124,7 @@ def test_a_program_that_is_left_out_is_told_with_who_could_change_it(
         with pytest.raises(TargetError, match=f"as user {user.name}: .*{told}") as caught:
             started(["pg_ctl-by-hand", "-V"], user)
         assert "chmod g-w" in (caught.value.hint or "")
-        with pytest.raises(TargetError, match="No such file or directory"):
+        with pytest.raises(TargetError, match="no such file or directory"):
             started(["there-is-none"], user)
         with pytest.raises(TargetError, match=told):
             compiler_version(Recipe(compiler="gcc-by-hand"), user)
