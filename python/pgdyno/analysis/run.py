@@ -87,9 +87,9 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
     trials = still_needed(plan, info.host, run.trials(), replaced)
     finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
     series = {trial.number: stored.series(trial.number) for trial in trials}
-    cycles = _cycles(plan, info, trials, stored)
+    cycles = _cycles(plan, itself := against_itself(plan, info.host), trials, stored)
     table = throughput_table(plan, trials, replaced, cycles.short)
-    compared = _compared(plan, table, cycles, against_itself(plan, info.host))
+    compared = _compared(plan, table, cycles, itself)
     snapshots = {trial.number: stored.snapshots(trial.number) for trial in trials}
     ceilings = _host_ceilings(info, plan, trials)
     measured = _trial_facts(series, snapshots, info, plan, trials, ceilings)
@@ -231,7 +231,7 @@ def compare_stages(run: RunFile, stage: str, base: str) -> Comparison:
             "Their throughputs do not compare.",
         )
     trials = run.trials()
-    cycles = _cycles(plan, info, trials, Stored(run))
+    cycles = _cycles(plan, against_itself(plan, info.host), trials, Stored(run))
     table = throughput_table(plan, trials, run.replaced(), cycles.short)
     one = compare_pair(
         table, stage, base, margin=plan.protocol.margin, confidence=plan.protocol.confidence,
@@ -240,11 +240,12 @@ def compare_stages(run: RunFile, stage: str, base: str) -> Comparison:
     return comparison_facts(one)
 
 
-def _cycles(plan: Plan, info: RunInfo, trials: Sequence[TrialRecord], stored: Stored) -> PlanCycles:
+def _cycles(
+    plan: Plan, itself: Unjudged, trials: Sequence[TrialRecord], stored: Stored
+) -> PlanCycles:
     """Whole cycles, and which comparisons are not judged: for want of them, or of two storages."""
     found = plan_cycles(plan, trials, stored)
     of_cycles = found.compared.not_judged
-    itself = against_itself(plan, info.host)
 
     def not_judged(stage: str, base: str) -> str | None:
         return itself(stage, base) or of_cycles(stage, base)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
-from statistics import median
 
 from pgdyno.analysis.disk_facts import Advice, DiskInUse, NotKnown, StorageInUse
 from pgdyno.analysis.facts import StageFacts
@@ -25,7 +24,7 @@ from pgdyno.model.shared_storage import may_share
 from pgdyno.model.units import count_text, ns_text, share_text
 from pgdyno.model.wording import CHOSEN, plural
 from pgdyno.stats.group_commit import commit_delay_us
-from pgdyno.stats.repeated import share_level, time_level, times
+from pgdyno.stats.repeated import level_span, share_level, time_level, times
 
 WAITED = 0.2
 """Share of sessions' active time that waits for a disk, from which on something is advised."""
@@ -133,7 +132,7 @@ def _over(part: float | None, whole: float | None) -> float | None:
 def _disk(stage: StageFacts, rounds: Mapping[int, Figures]) -> DiskInUse:
     def of(name: str) -> Span | None:
         values = [one[name] for one in rounds.values() if name in one]
-        return Span(median(values), min(values), max(values), len(values)) if values else None
+        return level_span(values) if values else None
 
     return DiskInUse(
         stage=stage.name,
@@ -154,8 +153,7 @@ def _disk(stage: StageFacts, rounds: Mapping[int, Figures]) -> DiskInUse:
 
 def _advice(used: Sequence[_Used]) -> Iterator[Advice | NotKnown]:
     for one in used:
-        yield from _reads(one)
-        yield from _commits(one)
+        yield from filter(None, (_reads(one), _commits(one)))
     yield from _apart(used)
 
 
@@ -197,7 +195,7 @@ def _waits(found: Level, what: str) -> _Condition:
     return _at_least(found, WAITED, f"Sessions wait for {what}", share_text, " of their time")
 
 
-def _reads(used: _Used) -> Iterator[Advice | NotKnown]:
+def _reads(used: _Used) -> Advice | NotKnown | None:
     """Where sessions wait for one page after another."""
     disk, waits = used.disk, used.waits("wait_read")
     pairs = [
@@ -205,7 +203,7 @@ def _reads(used: _Used) -> Iterator[Advice | NotKnown]:
         for one in used.rounds.values() if one.get("reading") and one.get("waiting")
     ]  # fmt: skip
     if waits is None or not pairs or None in (disk.reads_per_s, disk.read_s):
-        return
+        return None
     each = times([reading for reading, _ in pairs], [waiting for _, waiting in pairs])
     several = each.reaches(ONE_EACH) if each.low is not None else each.ratio > ONE_EACH or None
     asks = _Condition(
@@ -214,11 +212,8 @@ def _reads(used: _Used) -> Iterator[Advice | NotKnown]:
         f"{_interval(each, '{:.2f}'.format)}, and it would be advised up to {ONE_EACH:g},"
         f" {CHOSEN}.",
     )
-    what = "Ask for many pages at once"
-    if told := _told(
-        disk.stage, what, [_waits(waits, "reads"), asks], partial(_reads_at_once, disk)
-    ):
-        yield told
+    needed = [_waits(waits, "reads"), asks]
+    return _told(disk.stage, "Ask for many pages at once", needed, partial(_reads_at_once, disk))
 
 
 def _reads_at_once(disk: DiskInUse, where: str, what: str) -> Advice:
@@ -250,16 +245,15 @@ def _time(seconds: float) -> str:
     return ns_text(seconds * _NS)
 
 
-def _commits(used: _Used) -> Iterator[Advice | NotKnown]:
+def _commits(used: _Used) -> Advice | NotKnown | None:
     """Where sessions wait for flushes that take long enough to be shared on purpose."""
     disk, waits, flushes = used.disk, used.waits("wait_flush"), used.values("flush_s")
     if waits is None or not flushes:
-        return
+        return None
     half = time_level([one / 2 for one in flushes])
     long = _at_least(half, DELAY_US_MIN / 1e6, "Half a flush takes", _time)
     needed = [_waits(waits, "flushes of WAL"), long]
-    if told := _told(disk.stage, "Let commits share flushes", needed, partial(_share, disk)):
-        yield told
+    return _told(disk.stage, "Let commits share flushes", needed, partial(_share, disk))
 
 
 def _share(disk: DiskInUse, where: str, what: str) -> Advice:

@@ -35,9 +35,14 @@ def times(many: Sequence[float], one: Sequence[float]) -> Times:
     return Times(span_of(one), span_of(many), centre, low, high)
 
 
+def level_span(values: Sequence[float]) -> Span:
+    """Of at least one value, any of which may be 0; its middle is the plain median."""
+    return Span(median(values), min(values), max(values), len(values))
+
+
 def share_level(values: Sequence[float]) -> Level:
     """How large a share is: one value for each round, at least one; any may be 0."""
-    rounds = Span(median(values), min(values), max(values), len(values))
+    rounds = level_span(values)
     if rounds.n < 2:
         return Level(rounds, None, None)
     fitted = estimate(np.array(values)[np.newaxis], CONFIDENCE)

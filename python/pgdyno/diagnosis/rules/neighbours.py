@@ -27,29 +27,27 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     held_back = seen.window.per_s("cgroup.throttled_s")  # on all CPUs together
     whose = max(1 - use.own_part, min(1.0, held_back or 0.0))
     share = seen.share(WANTS_CPU) * whose
-    figures = [
+    held = () if held_back is None else (
+        Figure("CPUs on which the control group held back", held_back, "1",
+               limit=rule.limit("held_back")),
+    )  # fmt: skip
+    figures = (
         seen.figure("wanting a CPU that others have", share, rule.limit("share")),
         Figure("CPU time of the host that others used", use.others, "share",
                limit=rule.limit("others")),
         Figure("CPU time that the hypervisor took", use.stolen, "share",
                limit=rule.limit("stolen")),
-    ]  # fmt: skip
-    if held_back is not None:
-        figures.append(
-            Figure("CPUs on which the control group held back", held_back, "1",
-                   limit=rule.limit("held_back"))
-        )  # fmt: skip
+        *held,
+    )  # fmt: skip
     causes = [one for one in figures[1:] if one.value >= (one.limit or 0)]
     if not causes:
-        return Cleared("others took next to nothing of the host's CPU time", tuple(figures))
+        return Cleared("others took next to nothing of the host's CPU time", figures)
     taken = share_text(float(share[0]))
     who = _who(use, held_back, rule)
     if float(share[0]) < rule.limit("share"):
-        return Cleared(
-            f"{who}, but sessions wait for that only {taken} of session time", tuple(figures)
-        )
+        return Cleared(f"{who}, but sessions wait for that only {taken} of session time", figures)
     fact = f"{who}, and sessions want a CPU meanwhile {taken} of session time"
-    return Found(fact, share, tuple(figures), caps_of(seen.window))
+    return Found(fact, share, figures, caps_of(seen.window))
 
 
 def _who(use: HostUse, held_back: float | None, rule: Rule) -> str:
