@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import os
 import pwd
-import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pgdyno.model.errors import TargetError
+from pgdyno.model.mount_words import mount_word
 
 _CODE = Path(__file__).parent
 _LINKS_MAX = 40  # as the kernel
-_OCTAL = re.compile(rb"\\([0-7]{3})")  # as mountinfo writes blanks and the like
 _LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -120,9 +119,9 @@ def mount_points() -> list[tuple[Path, str]]:
     """Where file systems are mounted for this process, and of which source; see proc(5)."""
     found = []
     for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
-        head, _, tail = line.partition(b" - ")
-        point, source = (_OCTAL.sub(_letter, word) for word in (head.split()[4], tail.split()[1]))
-        found.append((Path(os.fsdecode(point)), os.fsdecode(source)))
+        head, _, tail = os.fsdecode(line).partition(" - ")
+        point, source = map(mount_word, (head.split(" ")[4], tail.split(" ")[1]))
+        found.append((Path(point), source))
     return found
 
 
@@ -143,10 +142,6 @@ def require_unmounted(handle: int, *, itself: bool) -> None:
                 f"{point} is a mount in a folder that is to be removed, and may be anybody's",
                 f"Unmount it (umount {point}); nothing in it was removed.",
             )
-
-
-def _letter(octal: re.Match[bytes]) -> bytes:
-    return bytes([int(octal[1], 8)])
 
 
 def _may_follow(link: os.stat_result, above: os.stat_result) -> bool:

@@ -10,11 +10,11 @@ cgroup-v1/. The parsers give names without a prefix, seconds, bytes, and CPUs.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pgdyno.model.mount_words import mount_word
 from pgdyno.sample.kernel_file import KernelFile, kernel_file
 from pgdyno.sample.pressure_text import parse_pressure
 from pgdyno.sample.sampler import Row
@@ -22,7 +22,6 @@ from pgdyno.sample.sampler import Row
 CONTROLLERS = ("cpu", "memory", "io")
 _IN_VERSION_1 = {"io": "blkio"}
 _NO_LIMIT_BYTES = 1 << 60  # version 1 says "none" by the greatest number of pages there is
-_ESCAPED = re.compile(r"\\([0-7]{3})")
 GAUGES = ("cpu_limit", "memory_bytes", "memory_limit_bytes", "memory_high_bytes")
 LEAST = ("cpu_limit", "memory_limit_bytes", "memory_high_bytes")
 """Of the limits on the way up the least one holds."""
@@ -104,11 +103,7 @@ def _mounts(mountinfo: str) -> Iterator[tuple[str, str, str, list[str]]]:
         before, _, after = line.partition(" - ")
         words, rest = before.split(), after.split()
         if len(words) >= 5 and len(rest) >= 3:
-            yield _plain(words[3]), _plain(words[4]), rest[0], rest[2].split(",")
-
-
-def _plain(text: str) -> str:
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 8)), text)
+            yield mount_word(words[3]), mount_word(words[4]), rest[0], rest[2].split(",")
 
 
 def _keyed(text: str) -> dict[str, int]:

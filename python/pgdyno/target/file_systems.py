@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
+
+from pgdyno.model.mount_words import mount_word
 
 
 def existing(path: Path) -> Path:
@@ -32,10 +33,5 @@ def mounts(table: Path) -> Iterator[tuple[str, str, str, str]]:
     for line in text.split("\n"):  # only that: names may hold what else separates lines
         words = line.split(" ")
         if len(words) >= 4:
-            device, mount, kind, options = map(_unescaped, words[:4])
+            device, mount, kind, options = map(mount_word, words[:4])
             yield device, mount, kind, options
-
-
-def _unescaped(word: str) -> str:
-    """What would separate there, the kernel writes as octal numbers: a blank, a tab, a newline."""
-    return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), word)

@@ -7,7 +7,6 @@ the answer is that it is not known, never that nothing is lost.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from pgdyno.catalog.knobs import Fall
 from pgdyno.catalog.machine import machine_knobs
 from pgdyno.model.durability import Durability, Loss
 from pgdyno.model.file_system import IN_MEMORY
+from pgdyno.model.mount_words import mount_word
 from pgdyno.model.settings import Rung
 
 _MEMORY_DISKS = ("zram", "ram")
@@ -60,7 +60,7 @@ def read_mounts(text: str) -> list[Mount]:
         kind, source, further = [*tail.split(" "), ""][:3]
         words = [word.partition("=") for word in (*options.split(","), *further.split(",")) if word]
         named = {name: value if sign else "on" for name, sign, value in words}
-        found.append(Mount(_plain(point), kind, _plain(source), number, named))
+        found.append(Mount(mount_word(point), kind, mount_word(source), number, named))
     return found
 
 
@@ -72,11 +72,6 @@ def mount_of(path: str, mounts: list[Mount]) -> Mount | None:
         if inside and (best is None or len(one.point) >= len(best.point)):
             best = one
     return best
-
-
-def _plain(text: str) -> str:
-    """Blanks and the like are written as octal numbers."""
-    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found.group(1), 8)), text)
 
 
 def _below(path: str, what: str, root: Path, seen: frozenset[str]) -> Iterator[Found]:
