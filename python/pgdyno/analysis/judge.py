@@ -19,9 +19,10 @@ from pgdyno.model.client import Client
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.fleet import HostResult
 from pgdyno.model.host_address import host_address
+from pgdyno.model.host_time import host_idle_share
 from pgdyno.model.run import TrialRecord, TrialResult
 from pgdyno.stats.client_limit import client_limit as judge_client
-from pgdyno.stats.client_limit import host_idle_share, load_of
+from pgdyno.stats.client_limit import load_of
 from pgdyno.stats.finding import Answer, Clear, Finding
 from pgdyno.stats.fleet import card_limit
 from pgdyno.stats.placement import placement as judge_placement
@@ -56,7 +57,7 @@ def client_limit(
         name, worst = max(found, key=lambda one: _DOUBT.index(one[1].verdict))
         return replace(worst, fact=f"host {name}: {worst.fact}")
     return _client_limit(
-        result.client, rate(result), host_idle_share(result.deltas), server_on_host=server_on_host,
+        result.client, rate(result), _idle_share(result), server_on_host=server_on_host,
         ceiling_per_s=ceiling_per_s,
     )  # fmt: skip
 
@@ -79,7 +80,7 @@ def host_limit(
     here = host_address(host.name).is_here
     idle = None if host.around is None else host.around.idle_share
     if here:  # sampled all the time by the head
-        idle = host_idle_share(result.deltas)
+        idle = _idle_share(result)
     found = _client_limit(
         host.client, host.ended / host.client.window_s, idle,
         server_on_host=here and server_on_host, ceiling_per_s=ceiling_per_s,
@@ -88,6 +89,11 @@ def host_limit(
     if card is None or found.verdict == "finding":
         return found
     return Judgement("finding", card, "Take more hosts, faster cards, or a face with less to send.")
+
+
+def _idle_share(result: TrialResult) -> float | None:
+    begin, end = result.window_ns
+    return host_idle_share(result.deltas, (end - begin) / NS)
 
 
 def _client_limit(
@@ -152,7 +158,7 @@ def placement(trials: Sequence[TrialRecord], *, server_on_host: bool) -> Judgeme
         server_on_host: Whether driver and server shared a host.
     """
     if not server_on_host:
-        return Judgement("unknown", "the server's host was not looked at", None)
+        return Judgement("unknown", "where a server that is not ours runs was not looked at", None)
     costs = [(one, per_transaction(one.result).get("ipis")) for one in trials if one.result]
     known = [(one, ipis) for one, ipis in costs if ipis is not None]
     if not known:

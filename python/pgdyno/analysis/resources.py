@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from pgdyno.analysis.resource_facts import Aspect, ResourceRow, Unit
+from pgdyno.model.host_time import host_cpu_s, host_idle_share
 from pgdyno.model.run import Series, TrialRecord, TrialResult
 from pgdyno.model.wording import plural
-from pgdyno.stats.client_limit import HOST_IDLE_COLUMNS, host_idle_share
 
 NS = 1e9
 DEVICE, _INTERFACE = "device.", "net."
@@ -29,6 +29,12 @@ class Seen:
     result: TrialResult
     series: Mapping[str, Series]
 
+    @property
+    def window_s(self) -> float:
+        """How long it was."""
+        begin, end = self.result.window_ns
+        return (end - begin) / NS
+
     def grown(self, *names: str) -> float | None:
         """By how much counters grew in the window, together; None: of one it is not known."""
         if not all(name in self.result.deltas for name in names):
@@ -37,8 +43,7 @@ class Seen:
 
     def per_s(self, *names: str) -> float | None:
         """The same, by seconds."""
-        begin, end = self.result.window_ns
-        return _over(self.grown(*names), (end - begin) / NS)
+        return _over(self.grown(*names), self.window_s)
 
     def mean(self, name: str) -> float | None:
         """Of a gauge in the window."""
@@ -68,12 +73,12 @@ def _over(part: float | None, whole: float | None) -> float | None:
 
 
 def _busy(seen: Seen) -> float | None:
-    idle = host_idle_share(seen.result.deltas)
+    idle = host_idle_share(seen.result.deltas, seen.window_s)
     return None if idle is None else 1 - idle
 
 
 def _stolen(seen: Seen) -> float | None:
-    return _over(seen.grown("cpu.steal_s"), seen.grown(*HOST_IDLE_COLUMNS))
+    return _over(seen.grown("cpu.steal_s"), host_cpu_s(seen.result.deltas, seen.window_s))
 
 
 def _memory_used(seen: Seen) -> float | None:

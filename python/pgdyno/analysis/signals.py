@@ -18,7 +18,7 @@ from pgdyno.analysis.resources import DEVICE, members, shown
 from pgdyno.analysis.signal_facts import Signal, SignalLine, SignalUnit
 from pgdyno.analysis.snapshots import SnapshotsByTrial
 from pgdyno.model.counters import known_steps
-from pgdyno.model.cpu_states import CPU_STATES
+from pgdyno.model.host_time import HOST_IDLE_COLUMNS, IDLE_COLUMNS, is_of_one_cpu
 from pgdyno.model.resets import resets_ns
 from pgdyno.model.run import Series, SnapshotRows, TrialRecord
 
@@ -84,9 +84,25 @@ def _level(name: str) -> Callable[[_Sampled], Points | None]:
 
 
 def _busy(sampled: _Sampled) -> Points | None:
-    everything = [f"cpu.{state}_s" for state in CPU_STATES]
-    idle = _rate("cpu.idle_s", "cpu.iowait_s", over=everything)(sampled)
-    return None if idle is None else (idle[0], 1 - idle[1])
+    """Of the states' sum or, where that is less, of the time that passed on all CPUs."""
+    idle = _added(sampled.series, IDLE_COLUMNS)
+    counted = _added(sampled.series, HOST_IDLE_COLUMNS)
+    if idle is None or counted is None or counted[0].size < 2:
+        return None
+    at_ns, grown = idle[0], np.diff(idle[1])
+    cpus = _cpus(sampled.series, at_ns)
+    passed = np.maximum(np.diff(counted[1]), np.diff(at_ns) / NS * np.minimum(cpus[1:], cpus[:-1]))
+    known = (passed > 0) & (grown >= 0) & sampled.known_steps(HOST_IDLE_COLUMNS)
+    at = (at_ns - sampled.begin_ns) / NS
+    return ((at[1:] + at[:-1]) / 2)[known], 1 - grown[known] / passed[known]
+
+
+def _cpus(series: SeriesByName, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How many were on at these moments, as far as they were sampled one by one."""
+    cpus = np.zeros(at_ns.size, dtype=np.int64)
+    for name in filter(is_of_one_cpu, series):
+        cpus += np.isin(at_ns, series[name].unix_ns)
+    return cpus
 
 
 def _added(

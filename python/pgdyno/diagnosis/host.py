@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pgdyno.analysis.window_facts import WindowFacts
 from pgdyno.model.cpu_states import CPU_STATES
+from pgdyno.model.host_time import host_cpu_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,8 @@ class HostUse:
     driver: float
     stolen: float  # by the hypervisor
     others: float  # everybody else, the kernel's own work and our telemetry included
+
+    # What the kernel counts to no state is nobody's: it may be used, or stolen.
 
     @property
     def own_part(self) -> float:
@@ -30,14 +33,15 @@ def host_use(window: WindowFacts) -> HostUse | None:
     states = {name: window.per_s(f"cpu.{name}_s") for name in CPU_STATES}
     server = window.per_s("server.cpu_s")
     known = {name: value for name, value in states.items() if value is not None}
-    total = sum(known.values())
+    counted = sum(known.values())
+    total = host_cpu_s(window.grown, window.window_s) / window.window_s
     driver_s = window.driver.cpu_s if window.driver.beside_server else None
-    if driver_s is None or server is None or len(known) < len(states) or total <= 0:
+    if driver_s is None or server is None or len(known) < len(states) or counted <= 0:
         return None
     driver = driver_s / window.window_s
     idle = known["idle"] + known["iowait"]
     stolen = known["steal"]
-    others = max(0.0, total - idle - stolen - server - driver)
+    others = max(0.0, counted - idle - stolen - server - driver)
     return HostUse(
         idle / total, min(1.0, server / total), min(1.0, driver / total), stolen / total,
         others / total,

@@ -30,7 +30,8 @@ class Reading:
     """Counters of a host at a moment."""
 
     at_s: float
-    busy_s: float  # of all CPUs
+    cpus: int
+    idle_s: float  # of all of them
     total_s: float
     ours_s: float  # of this process
     carriers_s: Mapping[str, float]  # CPU of what carries our lines: "ray", "ssh"
@@ -47,7 +48,8 @@ def read() -> Reading:
     own = os.times()
     return Reading(
         at_s=time.monotonic(),
-        busy_s=total_s - sum(states.get(name, 0.0) for name in IDLE_STATES),
+        cpus=psutil.cpu_count() or 1,
+        idle_s=sum(states.get(name, 0.0) for name in IDLE_STATES),
         total_s=total_s,
         ours_s=own.user + own.system,
         carriers_s=_carriers(),
@@ -75,10 +77,13 @@ def between(first: Reading, last: Reading) -> Surroundings:
             and one.received_bytes + one.sent_bytes > 0]  # fmt: skip
     carriers = {name: max(0.0, cpu_s - first.carriers_s[name])
                 for name, cpu_s in last.carriers_s.items() if name in first.carriers_s}  # fmt: skip
+    seconds = last.at_s - first.at_s
+    # A virtual machine loses ticks, and they are of states in which a CPU is busy.
+    total_s = max(last.total_s - first.total_s, seconds * min(first.cpus, last.cpus))
     return Surroundings(
-        seconds=last.at_s - first.at_s,
-        cpu_busy_s=last.busy_s - first.busy_s,
-        cpu_total_s=last.total_s - first.total_s,
+        seconds=seconds,
+        cpu_busy_s=total_s - (last.idle_s - first.idle_s),
+        cpu_total_s=total_s,
         cpu_ours_s=last.ours_s - first.ours_s,
         carriers_cpu_s=carriers,
         cards=tuple(sorted(used, key=lambda one: -(one.received_bytes + one.sent_bytes))[:1]),

@@ -10,12 +10,10 @@ Latency inflated by a waiting driver is told as evidence, not judged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import isfinite
 
 from pgdyno.model.client import Client
-from pgdyno.model.cpu_states import CPU_STATES
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.wording import plural
 from pgdyno.stats.finding import Answer, Clear, Evidence, Finding, Unknown
@@ -36,8 +34,6 @@ WINDOW_S_MIN = 5.0  # CPU accounting ticks of 10 ms are below 1 % of a thread's 
 WINDOW_AS_ASKED = 0.9
 # Thread times are read a moment before and after the window: more than this is a wrong input.
 OVERSHOOT_MAX = 1.10
-HOST_IDLE_COLUMNS = tuple(f"cpu.{state}_s" for state in CPU_STATES)
-"""The counters that tell how idle a host was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +51,6 @@ class ClientLoad:
     server_on_host: bool = True
     transactions_per_s: float | None = None
     ceiling_per_s: float | None = None  # of these threads on this machine, by `pgdyno calibrate`
-
-
-def host_idle_share(deltas: Mapping[str, float]) -> float | None:
-    """Idle part of a host's CPU time, waiting for disks included; None where it was not sampled.
-
-    Args:
-        deltas: Growth of the counters over a window; of them `cpu.<state>_s`, in seconds.
-    """
-    states = {name: deltas[name] for name in HOST_IDLE_COLUMNS if name in deltas}
-    total = sum(states.values())
-    if total <= 0 or "cpu.idle_s" not in states:
-        return None
-    return (states["cpu.idle_s"] + states.get("cpu.iowait_s", 0.0)) / total
 
 
 def load_of(

@@ -18,6 +18,7 @@ from pgdyno.drive.pgbench import drive_pgbench
 from pgdyno.drive.spec import Part
 from pgdyno.model.connection import Connection
 from pgdyno.model.host_address import drives_here
+from pgdyno.model.host_time import HOST_IDLE_COLUMNS, host_idle_share
 from pgdyno.model.plan import Protocol, Stage, Workload
 from pgdyno.model.progress import DriveProgress
 from pgdyno.model.proof import Slowdown
@@ -28,7 +29,6 @@ from pgdyno.sample.recorder import Recorder
 from pgdyno.sample.sampler import Subject
 from pgdyno.sample.samplers import samplers_for, samplers_of
 from pgdyno.session import own_session
-from pgdyno.stats.client_limit import HOST_IDLE_COLUMNS, host_idle_share
 from pgdyno.target.interface import Ready, on_server
 from pgdyno.target.open_target import pgbench_program
 from pgdyno.trial.sampled import Sampled, growth
@@ -36,6 +36,7 @@ from pgdyno.trial.servers import recorders_of_servers, with_servers
 from pgdyno.workload.describe import describe
 
 Progress = Callable[[DriveProgress], None]
+_NS = 1_000_000_000
 
 
 @dataclass(slots=True)
@@ -179,4 +180,5 @@ def drive_alone(
     ready = Ready(connection, (), None, None, 0.0, "", bindir)
     with Recorder(samplers_for(HOST_IDLE_COLUMNS)) as recorder:
         driven = drive_by_engine(ready, workload, protocol, c_load, Watch(progress))
-    return driven, host_idle_share(growth(recorder.series(), driven))
+    begin, end = driven.window_ns
+    return driven, host_idle_share(growth(recorder.series(), driven), (end - begin) / _NS)

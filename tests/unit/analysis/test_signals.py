@@ -106,6 +106,13 @@ def test_busy_is_all_time_that_is_not_idle() -> None:
     assert busy.unit == "share"
 
 
+def test_busy_counts_what_the_kernel_counted_to_no_state() -> None:
+    grown = dict.fromkeys(CPU_STATES, (0.0, 0.0)) | {"user": (0.6, 0.6), "idle": (0.8, 0.4)}
+    states = [counter(f"cpu.{state}_s", *each) for state, each in grown.items()]
+    busy = of(*states, counter("cpu.0.busy_s", 0.3, 0.3), counter("cpu.1.busy_s", 0.3, 0.3))
+    assert values(busy["CPUs busy"]) == pytest.approx((0.6, 0.8)), "of two CPUs, each second"
+
+
 def test_the_time_of_a_request_has_no_point_where_there_was_none() -> None:
     series = [
         counter("device.vda.busy_s", 1, 1, 1),

@@ -110,6 +110,21 @@ def test_a_client_that_fills_a_host_with_the_server_is_found_by_its_part() -> No
     assert found.limits == ("cpu",), "of which the client is a part"
 
 
+def test_a_host_is_never_used_and_idle_for_more_than_all_its_time() -> None:
+    """As it was on two CPUs of a virtual machine whose ticks told of 1.71 of them."""
+    window = a_window(
+        {RUNNING: 0.6, IN_FLIGHT: 0.4},
+        driver=replace(DRIVER, cpu_s=0.02 * WINDOW_S),
+        rates={"cpu.user_s": 0.21, "cpu.system_s": 0.48, "cpu.idle_s": 0.2, "cpu.iowait_s": 0.82,
+               "cpu.0.busy_s": 0.25, "cpu.1.busy_s": 0.45, "server.cpu_s": 0.8},
+    )  # fmt: skip
+
+    figures = {one.name: one.value for one in diagnose_window(window).answer("cpu").figures}
+
+    assert figures["CPU time of the host that was idle"] == pytest.approx(1.02 / 2)
+    assert sum(v for what, v in figures.items() if what.startswith("CPU time of the host")) <= 1
+
+
 def test_waiting_behind_neighbours_is_not_the_own_cpus() -> None:
     found = diagnose_window(PLANTED["neighbours"])
     assert found.limits == ("neighbours",)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pgdyno.model.host_time import HOST_IDLE_COLUMNS
 from pgdyno.model.run import Series
 from pgdyno.model.steady_clock import steady_unix_ns, was_set_s
 from pgdyno.sample.kept import KeptTally
 from pgdyno.sample.recorder import Recorder
 from pgdyno.sample.sampler import Column, Label, Missing, Sampler, Snapshot, Subject, Tally
 from pgdyno.sample.samplers import samplers_for, samplers_of
-from pgdyno.stats.client_limit import HOST_IDLE_COLUMNS
 
 SECOND = 1_000_000_000
 

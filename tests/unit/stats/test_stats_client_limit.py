@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pgdyno.model.errors import PgdynoError
-from pgdyno.stats.client_limit import ClientLoad, client_limit, host_idle_share
+from pgdyno.stats.client_limit import ClientLoad, client_limit
 from pgdyno.stats.finding import Clear, Finding, Unknown
 
 CALM = ClientLoad(
@@ -131,17 +131,6 @@ def test_a_short_window_is_unknown() -> None:
 def test_contradictions_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(PgdynoError):
         client_limit(replace(CALM, **wrong))  # type: ignore[arg-type]
-
-
-def test_waiting_for_disks_is_idle_and_other_counters_are_no_cpu_time() -> None:
-    deltas = {"cpu.user_s": 6.0, "cpu.idle_s": 2.0, "cpu.iowait_s": 2.0, "wal.bytes": 1e9,
-              "cpu.0.busy_s": 3.0, "cpu.thermal_throttles": 7.0}  # fmt: skip
-    assert host_idle_share(deltas) == 0.4
-
-
-@pytest.mark.parametrize("deltas", [{}, {"cpu.user_s": 1.0}, {"cpu.idle_s": 0.0}])
-def test_an_idle_share_that_was_not_sampled_is_none(deltas: dict[str, float]) -> None:
-    assert host_idle_share(deltas) is None
 
 
 @pytest.mark.parametrize(("ceiling_per_s", "kind"), [(1_251.0, Clear), (1_249.0, Finding)])
