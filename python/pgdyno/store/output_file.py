@@ -20,7 +20,7 @@ from pgdyno.model.record_json import json_value
 from pgdyno.model.system_errors import reason
 
 _PAGE = re.compile(rb'<meta name="generator" content="pgdyno [^"]*">')
-_MARKDOWN = re.compile(rb"Made by pgdyno \S+ from run .*\s*\Z")
+_MARKDOWN = re.compile(rb"Made by pgdyno [^\n]+ from run .*\s*\Z")
 _HEAD_BYTES, _TAIL_BYTES = 4096, 4096
 _JSON_BYTES_MAX = 256 << 20
 _OF_CURVE = {"ident", "by", "knee", "points", "pgdyno"}

@@ -31,7 +31,10 @@ def refused(words: Sequence[str | Path]) -> StoreError:
 
 
 def test_a_report_replaces_a_report(tmp_path: Path) -> None:
-    for text in (PAGE, "Own.\n\nMade by pgdyno 0.1 from run x.\n", '{"schema": "pgdyno.report/1"}'):
+    of_a_clone = "Own.\n\nMade by pgdyno 0.1.0 (a10f0258) from run x.\n"
+    for text in (PAGE, "Own.\n\nMade by pgdyno 0.1 from run x.\n", of_a_clone,
+                 "Own.\n\n-- Made by pgdyno 0.1.0 (a10f0258, changed) from run x.\n",
+                 '{"schema": "pgdyno.report/1"}'):  # fmt: skip
         path = tmp_path / "report"
         path.write_text(text)
         write_page(path, PAGE)
