@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pgdyno.analysis.facts import Comparison
 from pgdyno.analysis.stages import comparison_facts
 from pgdyno.analysis.storage_facts import CommitFacts, PathFacts, PatternFacts, StorageFacts
 from pgdyno.model.floor import MANY_AT_ONCE, PATTERNS, Floor, Pattern, Probed
 from pgdyno.model.floor_figures import FlushFigure, Span
+from pgdyno.model.shared_storage import CHANCE
 from pgdyno.stats.across_paths import compare_paths
 from pgdyno.stats.flush_figure import (
     commit_rates,
@@ -61,6 +64,12 @@ def _paths(probed: Probed) -> tuple[PathFacts, ...]:
     for compared in compare_paths(probed):
         for one in compared.paths:
             against_first.setdefault(one.stage, {})[compared.figure] = comparison_facts(one)
+    for floor in probed.floors[1:]:
+        if floor.device_number == probed.floors[0].device_number:  # none is better than itself
+            against_first[floor.path] = {
+                figure: replace(one, verdict="not judged", reason=CHANCE, rounds_needed=None)
+                for figure, one in against_first.get(floor.path, {}).items()
+            }
     return tuple(_path(floor, probed, against_first.get(floor.path, {})) for floor in probed.floors)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from statistics import median
 
 from pgdyno.analysis.disk_facts import Advice, NotKnown
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
@@ -203,14 +202,23 @@ def _writes(path: PathFacts) -> Iterator[Advice | NotKnown]:
     )
 
 
-def _commits(path: PathFacts) -> Iterator[Advice]:
+def _commits(path: PathFacts) -> Iterator[Advice | NotKnown]:
     if path.commit_delay_us < DELAY_US_MIN:
         return
+    what = "Let commits share flushes"
     figure, flush = path.flush, path.flush.flush
+    if figure.faster_otherwise:
+        yield NotKnown(
+            path.path, what,
+            f"a flush takes {ns_text(flush.mid)} {figure.otherwise}, and"
+            f" {ns_text(figure.in_a_row.mid)} right after another, so that half of one is not"
+            " known. More `--rounds` and longer `--seconds` tell.",
+        )  # fmt: skip
+        return
     spread = f" ({ns_text(flush.low)} to {ns_text(flush.high)})" if flush.n > 1 else ""
     yield Advice(
         path.path,
-        "Let commits share flushes",
+        what,
         f"a flush takes {ns_text(figure.flush.mid)}{spread}, so one client commits at most"
         f" {count_text(figure.commits.mid)} times a second, while"
         f" {plural(16, 'client')} that share flushes may reach"
@@ -221,17 +229,24 @@ def _commits(path: PathFacts) -> Iterator[Advice]:
     )
 
 
-def _beside_commits(path: PathFacts) -> Iterator[Advice]:
+def _beside_commits(path: PathFacts) -> Iterator[Advice | NotKnown]:
+    what = "Keep WAL apart from what checkpoints write"
+    if not path.mixed:
+        return
     # Of one program, round by round: another one's rate, or another moment's, proves nothing.
-    shares = [one.under.per_s / one.alone.per_s for one in path.mixed]
-    if not shares or max(shares) >= 1 or median(shares) >= HINDERED:
+    found = times([one.alone.per_s for one in path.mixed], [one.under.per_s for one in path.mixed])
+    if (reached := found.reaches(1 / HINDERED)) is None:
+        of = "commits alone against those beside random writes:"
+        yield _doubtful(path.path, what, of, found, round(1 / HINDERED, 2))
+    if not reached:
         return
     alone = path.flush.programs[PROGRAMS.index("fio")].as_rates().mid
     yield Advice(
         path.path,
-        "Keep WAL apart from what checkpoints write",
+        what,
         f"commits fall from {count_text(alone)}/s to {count_text(path.under_checkpoint.mid)}/s"
-        f" beside {count_text(path.beside_commits.mid)} random writes a second",
+        f" beside {count_text(path.beside_commits.mid)} random writes a second: alone"
+        f" {_interval(found)}",
         {},
         "`initdb --waldir` puts WAL on a device of its own, which then does nothing else. Another"
         " folder of the same disk changes nothing.",

@@ -38,6 +38,7 @@ THRESHOLDS = (
 )
 """From which figures on something is advised."""
 _DISK = "disk."
+_TOLD_FROM_S = 0.01  # the kernel adds up milliseconds: a tenth of it may be rounding
 _NS = 1e9
 _MORE = "More rounds tell."
 
@@ -112,17 +113,22 @@ def _figures(trial: TrialRecord, met: RoundSessions | None) -> Figures:
     reads, writes, flushes = map(grown.get, ("reads", "writes", "flushes"))
     found = {
         "reads_per_s": _over(reads, seconds),
-        "read_s": _over(grown.get("read_s"), reads),
+        "read_s": _mean_s(grown.get("read_s"), reads),
         "reading": _over(grown.get("read_s"), seconds),
         "writes_per_s": _over(writes, seconds),
-        "write_s": _over(grown.get("write_s"), writes),
+        "write_s": _mean_s(grown.get("write_s"), writes),
         "flushes_per_s": _over(flushes, seconds),
-        "flush_s": _over(grown.get("flush_s"), flushes),
+        "flush_s": _mean_s(grown.get("flush_s"), flushes),
     }
     if met is not None:
         read, flush = (met.classes.get(name, 0.0) for name in ("read", "flush"))
         found |= {"wait_read": read, "wait_flush": flush, "waiting": read * met.active}
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _mean_s(total_s: float | None, requests: float | None) -> float | None:
+    """What one took; of so few that the kernel's milliseconds do not tell it, nothing."""
+    return None if total_s is None or total_s < _TOLD_FROM_S else _over(total_s, requests)
 
 
 def _over(part: float | None, whole: float | None) -> float | None:

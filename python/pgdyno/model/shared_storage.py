@@ -12,7 +12,7 @@ from pgdyno.model.wording import listed
 
 CHANCE = "what differs between them is chance, or where on it their files lie"
 """Of folders on one file system: no number of rounds would make that a difference of storage."""
-FEELS = "none of them is faster than it, and what one does the other feels"
+FEELS = "what one does the other feels, and what seems faster than it came from memory"
 """Of paths that share a disk."""
 ITSELF = "storage would be compared with itself"
 """Of a pair of stages that nothing else tells apart."""

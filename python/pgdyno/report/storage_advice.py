@@ -5,12 +5,14 @@ from __future__ import annotations
 from pgdyno.analysis.disk_facts import Advice, NotKnown
 from pgdyno.analysis.storage_advice import THRESHOLDS, not_known, storage_advice
 from pgdyno.analysis.storage_facts import StorageFacts
+from pgdyno.model.wording import listed
 from pgdyno.report.document import Block, Points, Section, Text
 
 _NOTHING = (
     "Nothing follows that the probes speak for: many requests at once are not much faster than one"
     " at a time, and commits are not much slower beside other writes."
 )
+_NO_DISK = "No disk was measured, and nothing is advised: {} in memory."
 _ABOUT = (
     "These are things to try. The probes measured devices and no server; what a server gains is"
     " told by a plan with and without it."
@@ -27,8 +29,16 @@ def advice_section(facts: StorageFacts) -> Section:
     about = " ".join(part for part in (_ABOUT, THRESHOLDS, caution(facts)) if part)
     blocks: list[Block] = [Text(about), Points(items)] if items else []
     blocks += [Points(unknown)] if unknown else []
-    blocks = blocks or [Text(f"{_NOTHING} {THRESHOLDS}")]
+    blocks = blocks or [Text(nothing(facts))]
     return Section("advice", "What follows", tuple(blocks))
+
+
+def nothing(facts: StorageFacts) -> str:
+    """Why there is neither advice nor doubt."""
+    paths = [one.path for one in facts.paths]
+    if all(one.claims.in_memory for one in facts.paths):
+        return _NO_DISK.format(f"{listed(paths)} {'lies' if len(paths) == 1 else 'lie'}")
+    return f"{_NOTHING} {THRESHOLDS}"
 
 
 def caution(facts: StorageFacts) -> str:

@@ -87,7 +87,7 @@ def verdict_table(facts: StorageFacts) -> tuple[Table, ...]:
         (
             Cell(path.path), Cell(figure), Cell(words.ratio(one)), Cell(words.interval(one)),
             Cell(str(one.rounds)),
-            Cell(one.verdict, tone(one), note=CHANCE if path.on_first_device else one.reason),
+            Cell(one.verdict, tone(one), note=one.reason),
         )
         for path in compared
         for figure, one in path.against_first.items()
@@ -122,6 +122,11 @@ def _reads(path: PathFacts) -> str:
             f" Random reads reach {count_text(knee.per_s)}/s with {knee.outstanding} under way,"
             " the most that was tried."
         )
+    if knee.per_s == peak.per_s:
+        return (
+            f" Random reads reach {count_text(peak.per_s)}/s with {knee.outstanding} under way, and"
+            " no more beyond."
+        )
     return (
         f" Random reads reach {count_text(peak.per_s)}/s at most, and nearly that with"
         f" {knee.outstanding} under way."
@@ -130,8 +135,15 @@ def _reads(path: PathFacts) -> str:
 
 def _needed(one: Comparison) -> str:
     """How many rounds would decide what is not decided; nothing where that is not within reach."""
-    if one.verdict != "undecided" or one.rounds_needed is None:
+    if one.verdict != "undecided":
         return ""
+    if one.rounds_needed is None:
+        return "; more rounds than are practical would decide it"
+    if (one.low or 0.0) > 1 or (one.high or 2.0) < 1:
+        return (
+            "; that leaves out 1, and among so many comparisons it may be chance; about"
+            f" {plural(one.rounds_needed, 'round')} would decide it"
+        )
     beyond = f", more than --rounds takes ({ROUNDS_MAX})" * (one.rounds_needed > ROUNDS_MAX)
     return f"; about {plural(one.rounds_needed, 'round')} would decide it{beyond}"
 
@@ -141,8 +153,7 @@ def _against(path: PathFacts, base: PathFacts) -> str:
     found, alike = path.against_first, path.on_first_device
     by_verdict: dict[str, list[str]] = {}
     for figure, one in found.items():
-        needed = "" if alike else _needed(one)
-        said = f"{figure} {words.ratio(one)} ({words.interval(one)}{needed})"
+        said = f"{figure} {words.ratio(one)} ({words.interval(one)}{_needed(one)})"
         by_verdict.setdefault(one.verdict, []).append(said)
     first = next(iter(found.values()))
     told = "; ".join(f"{verdict} in {listed(each)}" for verdict, each in by_verdict.items())

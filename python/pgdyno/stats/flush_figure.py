@@ -5,7 +5,8 @@ write and loop included, so that a time and a rate are the same fact. One client
 what the fastest kind of probe allows, by the median of its rounds: so no median of one kind lies
 below the figure, and the figure of a path is one that its tables show. The fastest probe of each
 round would not do: on storage that drifts it tells the best moments, of a kind whose own median is
-far slower. The spread is that of all single probes, so that none lies outside.
+far slower. The spread is that of the probes with nothing beside them and of that kind: those of
+other kinds, of which some are far faster and some far slower, tell of something else.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ def flush_figure(floor: Floor, probed: Probed) -> FlushFigure:
         single.append(all_methods)
     each_round = rounds or [_measured_once(floor)]
     kind, flush_ns = fastest_kind(each_round)
-    low_ns = min(*single, *(ns for one in each_round for ns in kinds_ns(one).values()))
-    flush = Span(flush_ns, low_ns, max(*single, flush_ns), len(single))
+    if kind not in PROGRAMS:
+        single += [kinds_ns(one)[kind] for one in each_round]
+    flush = Span(flush_ns, min(*single, flush_ns), max(*single, flush_ns), len(single))
     faster = None if kind in PROGRAMS else kind
     by_program = tuple(map(span_of, alone))
     return FlushFigure(flush, len(rounds), by_program, flush.as_rates(), faster)

@@ -53,7 +53,7 @@ def share_level(values: Sequence[float]) -> Level:
 def time_level(values: Sequence[float]) -> Level:
     """How long something takes: the same, all above 0, whose logarithms spread alike."""
     found = times(values, [1.0] * len(values))
-    return Level(found.many, found.low, found.high)
+    return Level(level_span(values), found.low, found.high)
 
 
 def many_times(rounds: Sequence[PathRound], wish: Wish, pattern: Pattern) -> Times | None:

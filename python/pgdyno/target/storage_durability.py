@@ -147,7 +147,7 @@ def _of_disk(disk: Path, what: str, root: Path, seen: frozenset[str]) -> Iterato
         if backing in seen or not (root / backing.lstrip("/")).exists():
             yield f"where {backing} lies, the file behind {disk.name} of {what}"
         else:
-            yield from _below(backing, f"{what}, in {backing}, on", root, seen | {backing})
+            yield from _below(backing, f"{what}, in {backing},", root, seen | {backing})
 
 
 def _cache(disk: Path, below: list[Path], what: str) -> Iterator[Found]:

@@ -29,6 +29,7 @@ from pgdyno.report.storage import (
     summary,
     tables,
 )
+from pgdyno.report.storage_advice import nothing
 from pgdyno.report.storage_answer import answer, warnings
 from pgdyno.report.storage_charts import drawings
 from pgdyno.store.run_file import RunFile
@@ -70,6 +71,22 @@ def test_without_a_heavier_load_nothing_is_said_of_what_it_would_reach() -> None
     )
 
 
+def test_the_most_is_not_said_twice() -> None:
+    falling = storage_facts(probed(floor("/a", rates={1: 1000.0, 16: 8000.0, 64: 7000.0})))
+    assert answer(falling)[0].endswith(
+        "Random reads reach 8,000/s with 16 under way, and no more beyond."
+    )
+
+
+def test_of_memory_nothing_is_advised_and_nothing_is_cleared() -> None:
+    alone = storage_facts(probed(floor("/dev/shm", MEMORY)))
+    assert nothing(alone) == (
+        "No disk was measured, and nothing is advised: /dev/shm lies in memory."
+    )
+    with_disk = storage_facts(probed(floor("/dev/shm", MEMORY), floor("/a")))
+    assert "commits are not much slower" in nothing(with_disk)
+
+
 def test_no_round_is_foretold_where_one_file_system_holds_both() -> None:
     pairs = [(at_rates("/a", *of_a), at_rates("/b", *of_b)) for of_a, of_b in (
         ((2000, 2000), (4000, 1500)), ((3000, 3000), (2500, 1800)), ((2500, 2600), (2600, 4000)),
@@ -81,6 +98,8 @@ def test_no_round_is_foretold_where_one_file_system_holds_both() -> None:
 
     assert "would decide it" in answer(apart)[-1]
     assert "would decide it" not in render_md(alike)
+    verdicts = {one.verdict for one in alike.paths[1].against_first.values()}
+    assert verdicts == {"not judged"}, "whatever its interval says"
     assert answer(alike)[-1].endswith(
         "Both lie on one file system: what differs between them is chance, or where on it their"
         " files lie."
@@ -88,7 +107,8 @@ def test_no_round_is_foretold_where_one_file_system_holds_both() -> None:
     on_vda = [replace(each, claims=replace(each.claims, disks=("vda",))) for each in (one, other)]
     shared = replace(found, floors=(on_vda[0], replace(on_vda[1], device_number=8)))
     assert answer(storage_facts(shared))[-1].endswith(
-        "Both lie on vda: none of them is faster than it, and what one does the other feels."
+        "Both lie on vda: what one does the other feels, and what seems faster than it came from"
+        " memory."
     )
 
 
@@ -224,7 +244,9 @@ def test_paths_are_judged_in_sentence_table_and_json() -> None:
         (at_rates("/a", rate, rate), at_rates("/b", 2 * rate + n, 2 * rate + n))
         for n, rate in enumerate(rates)
     )
-    found = storage_facts(in_rounds(*rounds))
+    probed_there = in_rounds(*rounds)
+    one, other = probed_there.floors
+    found = storage_facts(replace(probed_there, floors=(one, replace(other, device_number=8))))
     verdict, *_ = tables(found)
     sentence = answer(found)[-1]
     told = json.loads(render_json(found))["derived"]
