@@ -73,6 +73,7 @@ def further_doubts(
     placement: Judgement,
     cycles: Sequence[CycleFacts] = (),
     fleet: FleetFacts | None = None,
+    stages: Sequence[StageFacts] = (),
 ) -> list[Doubt]:
     """What else the report finds, so that it never speaks against numbers that it calls good.
 
@@ -82,6 +83,7 @@ def further_doubts(
         placement: Whether trials differ with where the scheduler placed sessions.
         cycles: Of each stage, with what its windows hold of autovacuum's work.
         fleet: The hosts of the load; None: it came from one process.
+        stages: All of them; `--aa` makes twins of one.
     """
     doubts = []
     if fleet is not None and fleet.degraded:
@@ -92,7 +94,7 @@ def further_doubts(
         rounds = listed([str(number) for number in again])
         doubts.append(Doubt(f"round{'s' * (len(again) > 1)} {rounds} measured again", grave=False))
     doubts += [
-        Doubt(f"mistake {one.ident}: {one.fact}", grave=True)
+        Doubt(f"{one.fact} (a mistake that reports make, {one.ident} below)", grave=True)
         for one in mistakes if one.verdict == "finding" and one.ident not in _TOLD_ALREADY
     ]  # fmt: skip
     if unlike := tuple(one.stage for one in cycles if one.vacuum and one.vacuum.unlike):
@@ -101,6 +103,16 @@ def further_doubts(
             grave=True, stages=unlike, all_stages=len(unlike) == len(cycles) > 1,
             simply="the server cleared up (autovacuum) more, or less, than it does in the long run",
         ))  # fmt: skip
+    doubts += [
+        Doubt(
+            f"identical stages differ: `{one.name}` is {one.to_first.verdict} than its twin"
+            f" ({words.ratio(one.to_first)})",
+            grave=True,
+            simply="a stage that was measured twice differs from itself: so may others by chance",
+        )
+        for one in stages
+        if one.twin_of and one.to_first and one.to_first.verdict in ("better", "worse")
+    ]
     if placement.verdict == "finding":
         doubts.append(Doubt(placement.fact, grave=False))
     return doubts
@@ -157,8 +169,8 @@ def _praise(stage: StageFacts, first: StageFacts, metric: str) -> str:
     return (
         f"`{stage.name}` gives {words.ratio(stage.to_first)} the {metric} of `{first.name}`"
         f" ({_interval(stage)}, {plural(stage.to_first.rounds, 'paired round')}):"
-        f" {words.count(stage.throughput)} instead of {words.count(first.throughput)},"
-        f" on rung {stage.rung}, where {words.risks(stage)}"
+        f" {words.count(stage.throughput)} instead of {words.count(first.throughput)} in the"
+        f" median, on rung {stage.rung}, where {words.risks(stage)}"
     )
 
 
@@ -179,7 +191,7 @@ def _undone(stage: StageFacts) -> str:
         return f"`{stage.name}` is not judged, its windows alone show {ratio}"
     said = words.verdict(stage.to_first)
     if said == words.NO_LOOK:
-        return f"`{stage.name}` shows {ratio} so far, and the first look is still to come"
+        return f"`{stage.name}` shows {ratio} so far, and {stage.to_first.reason}"
     verdict, _, more = said.partition(", ")
     return f"`{stage.name}` is {verdict} at {ratio}{', ' * bool(more)}{more}"
 
@@ -246,6 +258,7 @@ _CHECKS = (
      "it is not known whether the speed was steady"),
 )  # fmt: skip
 """Checks of a stage, a verdict that limits the claim, and how: in terms, and for everybody."""
+_NOT_JUDGED = "no verdict: windows were shorter than the work that the settings shift to later"
 _TOLD_ALREADY = {"E4", "E6", "E11", "E14"}
 
 
@@ -268,9 +281,10 @@ def _not_judged(stages: Sequence[StageFacts]) -> list[Doubt]:
     reasons: dict[str, list[str]] = {}
     for stage in stages:
         if stage.to_first is not None and stage.to_first.verdict == "not judged":
-            reasons.setdefault(stage.to_first.reason, []).append(f"`{stage.name}`")
+            reasons.setdefault(stage.to_first.reason, []).append(stage.name)
     return [
-        Doubt(f"{listed(names)} not judged: {why}", grave=True) for why, names in reasons.items()
+        Doubt(f"not judged: {why}", grave=True, stages=tuple(names), simply=_NOT_JUDGED)
+        for why, names in reasons.items()
     ]
 
 

@@ -132,7 +132,8 @@ def _without_cycles(base: Side, other: Side) -> str | None:
     for side in (base, other) if changed else ():
         if side.cycles is not None and (missing := lacking(side.cycles)):
             named = ", ".join(changed[:_SETTINGS_AWAY])
-            return f"{side.label}: {missing}, and {named} differ"
+            differ = "differs" if len(changed) == 1 else "differ"
+            return f"{side.label}: {missing}, and {named} {differ}"
     return None
 
 

@@ -398,7 +398,8 @@ class Guard:
             if missing := lacking(self._cycles[name]):
                 named = ", ".join(changed[:3]) + (", ..." if len(changed) > 3 else "")
                 whose = missing if name == stage else f"of {base}: {missing}"
-                return f"{whose}, and {named} differ; ratio and interval are of the windows only"
+                differ = "differs" if len(changed) == 1 else "differ"
+                return f"{whose}, and {named} {differ}; ratio and interval are of the windows only"
         return None
 
     def _vacuum(self, stage: str, base: str) -> str | None:
@@ -407,9 +408,11 @@ class Guard:
         for name in (stage, base) if changed else ():
             vacuum = self._cycles[name].vacuum
             if vacuum is not None and vacuum.unlike:
+                differ = "differs" if len(changed) == 1 else "differ"
                 return (
                     f"the windows of {name} hold another share of autovacuum's work than its load,"
-                    f" and {listed(changed[:3])} differ; ratio and interval are of the windows only"
+                    f" and {listed(changed[:3])} {differ}; ratio and interval are of the windows"
+                    " only"
                 )
         return None
 

@@ -105,7 +105,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
     servers, replicas = servers_facts(plan, finished, parts), replica_rows(plan, finished, series)
     said = answer(stages, measured, audit, differing, metric=plan.workload.headline,
                   quick=plan.quick, further=[*_chance(stages, info), *further_doubts(
-                      again, mistakes, placed, cycles.facts, fleet)])  # fmt: skip
+                      again, mistakes, placed, cycles.facts, fleet, stages)])  # fmt: skip
     return Facts(
         schema=SCHEMA, label=_label(plan, replicas), ident=info.ident, pgdyno=info.pgdyno,
         command=info.command, plan=plan.name, question=plan.question, answer=said,

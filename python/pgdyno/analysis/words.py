@@ -27,6 +27,8 @@ def risks(stage: StageFacts) -> str:
     """All that a stage may lose, lowest rung first, in one clause."""
     lost = [stage.rung, *(loss.rung for loss in stage.losses if loss.rung not in SAFE)]
     known = [RUNGS[one] for one in dict.fromkeys(lost)]
+    if any(loss.layer == "tables" for loss in stage.losses):  # sooner than the rung says
+        known = ["a crash of the server alone empties its tables", *known]
     unread = [f"not everything could be read ({'; '.join(stage.not_known)})"]
     return listed([*known, *(unread if stage.not_known else [])])
 

@@ -1,7 +1,8 @@
 """The noise floor: what a plan reports where there is nothing to report.
 
 Identical stages (`--aa`) are measured like different ones; the spread of their paired log ratios
-is what an effect must stand out from.
+is what an effect must stand out from. Their true ratio is known, 1: so twins that differ alike in
+every round are noise as well, and the more of it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from scipy import special
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import ROUNDS_MAX
 from pgdyno.model.wording import plural
-from pgdyno.stats.interval import FloatArray, pooled_sd
+from pgdyno.stats.interval import FloatArray
 from pgdyno.stats.power import rounds_for, smallest_effect
 from pgdyno.stats.table import Table, log_tpm
 
@@ -80,9 +81,9 @@ def noise_floor(
         if whole.sum() < 2:
             continue
         logs = log_tpm(tpm[:, whole])
-        own = (len(group) - 1) * (logs.shape[1] - 1)
-        squares += float(pooled_sd(logs[np.newaxis])[0]) ** 2 * own
-        freedom += own
+        apart = logs - logs.mean(axis=0)  # within rounds; between twins there is nothing to tell
+        squares += 2 * float((apart**2).sum())  # a ratio has the noise of two
+        freedom += (len(group) - 1) * logs.shape[1]
         widest = max(widest, float(np.expm1(np.ptp(logs, axis=0)).max()))
     if freedom == 0:
         raise PgdynoError(

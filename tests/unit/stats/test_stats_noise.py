@@ -22,12 +22,19 @@ def test_two_twins_give_the_spread_of_their_pairs() -> None:
     tpm = 1000 * np.exp(0.02 * np.random.default_rng(2).standard_normal((2, 6)))
     pairs = np.log(tpm[1] / tpm[0])
     floor = noise_floor(table(tpm), [["s0", "s1"]])
-    assert floor.sd == pytest.approx(pairs.std(ddof=1))
-    assert floor.freedom == 5
+    assert floor.sd == pytest.approx(np.sqrt((pairs**2).mean())), "about 1, which is the truth"
+    assert floor.freedom == 6
     assert floor.widest == pytest.approx(np.expm1(np.abs(pairs).max()))
-    # Interval of a standard deviation, by hand: 5 s^2 over the chi-square quantiles.
-    assert floor.sd_high == pytest.approx(floor.sd * np.sqrt(5 / stats.chi2.ppf(0.025, 5)))
+    # Interval of a standard deviation, by hand: 6 s^2 over the chi-square quantiles.
+    assert floor.sd_high == pytest.approx(floor.sd * np.sqrt(6 / stats.chi2.ppf(0.025, 6)))
     assert floor.sd_low < floor.sd < floor.sd_high
+
+
+def test_twins_that_differ_alike_in_every_round_are_noise() -> None:
+    """As one whose disk was busy whenever its turn came: x0.602, x0.562 and x0.557 of its twin."""
+    floor = noise_floor(table(np.array([[1000.0] * 3, [602.0, 562.0, 557.0]])), [["s0", "s1"]])
+    assert floor.sd == pytest.approx(0.557, abs=0.002)
+    assert floor.shown[0].effect > 0.8, "no smaller effect can be told from it"
 
 
 def test_groups_are_pooled_and_their_difference_does_not_count() -> None:
@@ -35,7 +42,7 @@ def test_groups_are_pooled_and_their_difference_does_not_count() -> None:
     alone = [noise_floor(table(tpm), [pair]) for pair in (["s0", "s1"], ["s2", "s3"])]
     tpm[2:] *= 3
     both = noise_floor(table(tpm), [["s0", "s1"], ["s2", "s3"]])
-    assert both.freedom == 10
+    assert both.freedom == 12
     assert both.sd**2 == pytest.approx((alone[0].sd ** 2 + alone[1].sd ** 2) / 2)
 
 
@@ -54,7 +61,7 @@ def test_a_round_with_a_gap_is_left_out_and_told() -> None:
     tpm = 1000 * np.exp(0.02 * np.random.default_rng(2).standard_normal((2, 6)))
     tpm[1, 3] = np.nan
     floor = noise_floor(table(tpm), [["s0", "s1"]])
-    assert floor.freedom == 4
+    assert floor.freedom == 5
     assert "1 round is left out" in floor.warnings[0]
 
 
