@@ -109,12 +109,11 @@ class LiveView:
             return Spinner("dots", Text(progress.step))
         done, todo, trial = progress.done, progress.todo, progress.trial
         head = Table.grid(padding=(0, 2))
-        where = f"trial {done + 1} of {todo}" if trial else "fixture"
         stage = Text()
         if trial:
             stage = Text.assemble(f"round {trial.round}, stage ", (trial.stage, "bold"))
         head.add_row(
-            Text(where, "bold"), stage, PHASES.get(progress.phase, progress.phase),
+            Text(progress.place_text, "bold"), stage, PHASES.get(progress.phase, progress.phase),
             progress.left_text(),
         )  # fmt: skip
         return Group(head, self._detail(), ProgressBar(total=max(1, todo), completed=done))
@@ -125,7 +124,7 @@ class LiveView:
             return Text("")
         if isinstance(state, LoadProgress):
             return Text(loading_text(state))
-        return Text(driving_text(state))
+        return Text(driving_text(state, at_most=self._progress.may_end_early))
 
 
 def _point_line(event: PointMeasured) -> str:

@@ -43,7 +43,7 @@ class ProgressLine:
             case LoadProgress():
                 return self._headed(loading_text(event))
             case DriveProgress():
-                return self._headed(driving_text(event))
+                return self._headed(driving_text(event, at_most=self._run.may_end_early))
         if self._run.plan is None:
             return None
         return self._headed(PHASES.get(self._run.phase, self._run.phase))
@@ -53,6 +53,5 @@ class ProgressLine:
         now = self._run
         if now.plan is None:
             return text
-        trial = f"trial {min(now.done + 1, now.todo)} of {now.todo}" if now.trial else "fixture"
         stage = f", stage {now.trial.stage}" if now.trial else ""
-        return f"{trial}{stage}, {now.left_text()}: {text}"
+        return f"{now.place_text}{stage}, {now.left_text()}: {text}"

@@ -36,8 +36,12 @@ PHASES = {
     "checkpoint": "checkpoint",
     "recover": "crash and recovery",
     "drive": "driving",
+    "wal": "reading the WAL of the window",
+    "profile": "taking a profile",
 }
 """What is done in a phase, in a few words."""
+DRIVEN = {"warmup": "warm-up"}
+"""Of the driver's phases, those whose word is another one."""
 STARTING = "starting"
 
 
@@ -56,6 +60,7 @@ class Moment:
     step: str | None = None  # of an experiment without stages
     load: LoadProgress | None = None
     drive: DriveProgress | None = None
+    may_end_early: bool = False  # what the driver does: with a checkpoint, before its time is over
 
     @property
     def phase_text(self) -> str:
@@ -119,6 +124,21 @@ class RunProgress:
         until = "if no look decides" if may_stop else "for the plan"
         return f"{seconds_text(self.left_s())} left {until}"
 
+    @property
+    def place_text(self) -> str:
+        """Which trial it is at; after the last one it stays there."""
+        done = min(self.done + 1, self.todo)
+        return f"trial {done} of {self.todo}" if self.trial else "fixture"
+
+    @property
+    def may_end_early(self) -> bool:
+        """Whether the driver's phase ends with a checkpoint, and its seconds are the most."""
+        if self.plan is None or self.trial is None or not isinstance(self.state, DriveProgress):
+            return False
+        follows = self.plan.stage(self.trial.stage).checkpoints
+        whole = follows == "anchors" and self.trial.round <= self.plan.protocol.anchors
+        return (follows == "cycles" or whole) and self.state.phase in ("warmup", "window")
+
     def _each_s(self) -> float:
         """Seconds that a trial takes, about."""
         if self.plan is None:
@@ -144,6 +164,7 @@ class RunProgress:
             step=self.step,
             load=state if isinstance(state, LoadProgress) else None,
             drive=state if isinstance(state, DriveProgress) else None,
+            may_end_early=self.may_end_early,
         )  # fmt: skip
 
 
@@ -156,13 +177,22 @@ def loading_text(state: LoadProgress) -> str:
     )
 
 
-def driving_text(state: DriveProgress) -> str:
-    """How far a driven window is, in a line."""
-    text = (
-        f"{state.phase}: {rates_text(state.last_second)} now, {state.phase_left_s:.0f} s of it left"
-    )
+def driving_text(state: DriveProgress, *, at_most: bool = False) -> str:
+    """How far a driven window is, in a line.
+
+    Args:
+        state: What the driver told last.
+        at_most: Its phase ends with a checkpoint, which may come sooner.
+    """
+    name = DRIVEN.get(state.phase, state.phase)
+    text = f"{name}: {rates_text(state.last_second)} now, {phase_left_text(state, at_most=at_most)}"
     counts = {"failed": state.failed, "retries": state.retries, "reconnects": state.reconnects}
     return ", ".join([text, *(f"{count} {name}" for name, count in counts.items() if count)])
+
+
+def phase_left_text(state: DriveProgress, *, at_most: bool) -> str:
+    """Of what the driver does, how long it goes on."""
+    return f"{state.phase_left_s:.0f} s of it left" + " at most" * at_most
 
 
 def rates_text(second: Mapping[str, int]) -> str:

@@ -13,7 +13,14 @@ from pgdyno.live import metrics
 from pgdyno.live.latest_parts import LatestParts
 from pgdyno.live.line import Line
 from pgdyno.live.message import End, Message
-from pgdyno.live.run_progress import STARTING, Moment, loading_text, rates
+from pgdyno.live.run_progress import (
+    DRIVEN,
+    STARTING,
+    Moment,
+    loading_text,
+    phase_left_text,
+    rates,
+)
 from pgdyno.live.so_far import SoFar, look, parts
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.openmetrics import Sample, exposition
@@ -154,13 +161,13 @@ def _detail(moment: Moment) -> str:
     if moment.load is not None:
         return loading_text(moment.load)
     if moment.drive is not None:
-        return _driving(moment.drive)
+        return _driving(moment.drive, at_most=moment.may_end_early)
     return ""
 
 
-def _driving(drive: DriveProgress) -> str:
-    names = {"warmup": "warm-up", "window": "window"}
-    text = f"{names.get(drive.phase, drive.phase)}, {drive.phase_left_s:.0f} s of it left"
+def _driving(drive: DriveProgress, *, at_most: bool) -> str:
+    name = DRIVEN.get(drive.phase, drive.phase)
+    text = f"{name}, {phase_left_text(drive, at_most=at_most)}"
     counts = {"failed": drive.failed, "retries": drive.retries, "reconnects": drive.reconnects}
     told = [f"{count_text(count)} {name}" for name, count in counts.items() if count]
     return ", ".join([text, *told])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
+import pgdyno
 from pgdyno.live.line import POINTS_MAX, Line
-from pgdyno.live.run_progress import Moment, RunProgress, rates
+from pgdyno.live.run_progress import PHASES, Moment, RunProgress, driving_text, rates
 from pgdyno.model.progress import (
     DriveProgress,
     LoadProgress,
@@ -107,6 +110,45 @@ def test_a_run_that_goes_on_counts_anew() -> None:
     progress.hear(replace(BEGUN, todo=4))
 
     assert (progress.done, progress.todo) == (0, 4)
+
+
+def test_after_the_last_trial_it_is_still_at_the_last() -> None:
+    progress = RunProgress(Clock())
+    progress.hear(BEGUN)
+    assert progress.place_text == "fixture"
+    trial = a_trial(9)
+    for _ in range(9):
+        progress.hear(PhaseBegun(trial, "drive"))
+        progress.hear(TrialEnded(trial))
+    progress.hear(PhaseBegun(trial, "wal"))
+    assert progress.place_text == "trial 9 of 9", "and not 10 of 9"
+
+
+@pytest.mark.parametrize(
+    ("follows", "phase", "early"),
+    [("cycles", "window", True), ("cycles", "drain", False), ("ignore", "window", False),
+     ("anchors", "warmup", True)],
+)  # fmt: skip
+def test_what_ends_with_a_checkpoint_has_at_most_its_seconds_left(
+    follows: Literal["cycles", "ignore", "anchors"], phase: str, early: bool
+) -> None:
+    stages = tuple(replace(stage, checkpoints=follows) for stage in PLAN.stages)
+    progress = RunProgress(Clock())
+    progress.hear(replace(BEGUN, plan=replace(PLAN, stages=stages)))
+    progress.hear(PhaseBegun(a_trial(), "drive"))
+    drive = DriveProgress(phase, 1281.0, 1.0, {}, {"tpcb": 5})
+    progress.hear(drive)
+    assert progress.moment().may_end_early is early
+    said = driving_text(drive, at_most=progress.may_end_early)
+    assert said.endswith("1281 s of it left at most" if early else "1281 s of it left")
+
+
+def test_every_phase_of_a_trial_has_words() -> None:
+    sources = (Path(pgdyno.__file__).parent / "trial").rglob("*.py")
+    named = {name for one in sources
+             for name in re.findall(r'\bphase\("(\w+)"\)', one.read_text())}  # fmt: skip
+    assert len(named) > 10
+    assert named <= PHASES.keys()
 
 
 def test_loading_driving_and_steps_are_told_apart() -> None:
