@@ -96,8 +96,7 @@ def _stands_against(
 @_stands_against(
     "E1",
     "606,466 transactions a minute were called TPmC; 242,641 were New-Orders",
-    rule="NOPM and tpmTotal stand to each other as the mix has New-Orders; "
-    "`earlier` has typed keys",
+    rule="NOPM and all transactions stand to each other as the mix of TPC-C has New-Orders",
     fires="plan: `earlier`; report",
 )
 def mistyped_metric(seen: Seen) -> str | None:
@@ -166,7 +165,7 @@ def several_factors(seen: Seen) -> str | None:
 @_stands_against(
     "E4",
     "ten minutes were measured with checkpoints 35 to 55 min apart",
-    rule="each window holds whole checkpoint cycles",
+    rule="each window holds whole checkpoint cycles, where the load makes checkpoints due",
     fires="report: over time, answer",
 )
 def no_checkpoint(seen: Seen) -> str | None:

@@ -123,7 +123,7 @@ def _from_fit(
     warnings: tuple[str, ...],
 ) -> Measured:
     if n == 2:
-        warnings += ("2 rounds give an interval that is honest but very wide: measure 3 or more",)
+        warnings += ("2 rounds say little of how far they differ by chance: measure 3 or more",)
     ratio, low, high = (float(np.exp(side[0])) for side in (fit.centre, fit.low, fit.high))
     return Measured(
         stage=stage, base=base, ratio=ratio, low=low, high=high, confidence=fit.confidence, n=n,

@@ -53,7 +53,8 @@ def test_nothing_is_drawn_between_points_between_which_nobody_looked(facts: Fact
     line = replace(first.lines[0], second=(0.5, 1.5, 20.5, 21.5), groups={"wal": (1.0,) * 4})
     told = replace(facts, sessions=(replace(first, lines=(line,)),))
     (stack,) = charts()["active_sessions"].panels(told)
-    assert [trace.x for trace in stack.figure.data] == [(0.5, 1.5), (20.5, 21.5)]
+    seconds = [trace.x for trace in stack.figure.data]
+    assert seconds == [(0.0, 0.5, 1.5, 2.0), (20.0, 20.5, 21.5, 22.0)], "with the width of a point"
     assert len({trace.stackgroup for trace in stack.figure.data}) == 2
 
     drawn = SignalLine(line.trial, line.stage, line.second, (1.0, 2.0, 3.0, 4.0))

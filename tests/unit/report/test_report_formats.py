@@ -117,6 +117,35 @@ def test_a_card_says_what_its_stage_is(facts: Facts) -> None:
     assert 'class="why"' not in html.render(silent)
 
 
+def test_what_is_of_the_tpcc_text_is_said_of_tpcc_alone(facts: Facts) -> None:
+    once = tuple(replace(one, checks=1) for one in facts.conditions)
+    other = replace(facts, compliance=(), conditions=once)
+    text = markdown.render(other)
+    assert "differs from the TPC-C text" in markdown.render(facts)
+    assert "differs from what pgbench does" in text
+    assert "Consistency conditions, checked once." in text
+    assert "clause" not in text.partition("Consistency conditions")[2].partition("|")[0]
+
+
+def test_no_table_has_a_head_alone(facts: Facts) -> None:
+    kind = facts.stages[0].latency[0].kind
+    stages = tuple(
+        replace(stage, latency=tuple(one for one in stage.latency if one.kind == kind))
+        for stage in facts.stages
+    )
+    document = compose(replace(facts, stages=stages))
+    tables = [one for each in document.sections for one in each.blocks if isinstance(one, Table)]
+    assert [one.caption for one in tables if not one.rows] == []
+
+
+def test_a_trial_that_was_broken_off_is_called_so(facts: Facts) -> None:
+    first, *others = facts.trials
+    running = replace(first, state="running", reason=None, throughput=None)
+    text = markdown.render(replace(facts, trials=(running, *others)))
+    assert "broken off" in text
+    assert "| running |" not in text
+
+
 def test_markdown_and_page_hold_every_cell(facts: Facts, own_page: str) -> None:
     text = markdown.render(facts).replace("\\", "")
     shown = html_text.unescape(own_page.replace("<wbr>", ""))  # where a long word may break

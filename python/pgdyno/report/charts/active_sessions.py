@@ -52,8 +52,8 @@ def _panel(
 ) -> Panel:
     stacked = [
         go.Scatter(
-            x=line.second[part],
-            y=line.groups[group][part],
+            x=_seconds(line, part),
+            y=_held(line.groups[group][part]),
             mode="lines",
             stackgroup=f"sessions {part.start}",
             line={"color": _colour(group), "width": 0},
@@ -73,6 +73,16 @@ def _panel(
     )
     alt = f"Active sessions in trial {trial.number}, {title}, on average: {parts or 'none'}."
     return Panel(title, alt, drawing)
+
+
+def _seconds(line: SessionLine, part: slice) -> tuple[float, ...]:
+    """From the begin of the first point to the end of the last: one alone has a width, too."""
+    middles = line.second[part]
+    return (middles[0] - line.step_s / 2, *middles, middles[-1] + line.step_s / 2)
+
+
+def _held(values: tuple[float, ...]) -> tuple[float, ...]:
+    return (values[0], *values, values[-1])
 
 
 def _keys(facts: Facts) -> tuple[Key, ...]:

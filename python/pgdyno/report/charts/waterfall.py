@@ -18,6 +18,9 @@ _NOTE_BESIDE_PX = 8
 _LETTER_PX = 7.2
 
 
+_WHISKER_TIMES = 2.0  # the longest bar
+
+
 def _panels(facts: Facts) -> tuple[Panel, ...]:
     stages = [stage for stage in facts.stages if stage.throughput]
     if not stages:
@@ -48,7 +51,10 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
         _whisker(stages, ends, colour=look.SURFACE, width=5),
         _whisker(stages, ends, colour=look.INK, width=1.6),
     ]
-    longest = max(max(high, now) for (_, high), now in zip(ends, medians, strict=True))
+    # An interval of two rounds may reach to ten thousand times the bars: it ends where they are
+    # still seen, and is told in full beside them.
+    widest = max(high for _, high in ends)
+    longest = max(*medians, min(widest, _WHISKER_TIMES * max(medians)))
     drawing = look.figure(
         [carried, *steps, *whiskers],
         barmode="overlay",
@@ -166,8 +172,9 @@ CHART = Chart(
     title="What each stage adds",
     caption=(
         "Length: median throughput of the rounds. The coloured part is the step from the stage"
-        " before that was measured (hatched where it is a loss), its colour the durability rung."
-        " Whisker: interval of the ratio to the first stage (of its load), from paired rounds."
+        " before that was measured (hatched where its median is lower), its colour the durability"
+        " rung. Whisker: interval of the ratio to the first stage (of its load), from paired"
+        " rounds."
     ),
     height_px=70,
     per_row_px=58,

@@ -30,6 +30,7 @@ def section(facts: Facts) -> Section | None:
     if not facts.diagnosis:
         return None
     blocks = [block for one in facts.diagnosis for block in _stage(one)]
+    blocks += _of_waits(facts)
     there = _sections(facts)
     blocks.append(Links("Charts to read beside", tuple(one for one in _SEE if one[0] in there)))
     return Section("limits", "What limits each stage", tuple(blocks))
@@ -61,12 +62,24 @@ def _stage(one: StageDiagnosis) -> Iterator[Block]:
     yield answers_table(one.stage, window)
 
 
+def _of_waits(facts: Facts) -> Iterator[Block]:
+    if any(one.window and one.window.parts for one in facts.diagnosis):
+        yield Text(
+            "Session time: how long sessions ran and wanted a CPU is the kernel's count. Whoever"
+            " looks at them meets one that was woken and has no CPU yet still at its wait, and one"
+            " that copies the page it has read, too; that time is taken from the waits, so there"
+            " are less of them here than in what sessions did. At its holders: a wait for a lock"
+            " counts as what the session did that held it.",
+            "quiet",
+        )
+
+
 def time_table(stage: str, window: WindowDiagnosis) -> Table:
     """Session time by what sessions did, before and after waits are moved to their holders."""
     return Table(
         f"{stage}, round {window.round}: where the time of"
         f" {digits_text(window.sessions or 0)} sessions went.",
-        columns("session time", "as met", "95% interval", "at its holders"),
+        columns("session time", "share", "95% interval", "at its holders"),
         tuple(_part(one) for one in window.parts),
     )
 

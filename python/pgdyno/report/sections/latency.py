@@ -11,6 +11,7 @@ from pgdyno.model.units import at_least_text, count_text
 from pgdyno.model.wording import plural
 from pgdyno.report.document import Cell, Figure, Section, Table, Text, columns
 
+_OTHERS = "Response time of the other kinds, rounds merged."
 HEADS = ("p50", "p90", "p95", "p99", "p99.9", "max", "requests")
 
 
@@ -37,7 +38,7 @@ def section(facts: Facts) -> Section:
         (
             Figure("latency"),
             *shown,
-            _table("Response time of the other kinds, rounds merged.", rest, folded=True),
+            *([_table(_OTHERS, rest, folded=True)] if rest else []),
             *_statements(facts),
             *_window_ends(facts),
             Text(

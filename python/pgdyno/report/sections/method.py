@@ -37,22 +37,23 @@ def _comparison(facts: Facts) -> str:
 
 
 def _deviations(facts: Facts) -> list[Block]:
+    origin = "the TPC-C text" if facts.compliance else "what pgbench does"
     if not facts.deviations:
-        return [Text(f"{facts.label}. The run file lists no deviation from the TPC-C text.")]
+        return [Text(f"{facts.label}. The run file lists no deviation from {origin}.")]
     some = any(one.stages for one in facts.deviations)
     table = Table(
-        f"{facts.label}: where the workload differs from the TPC-C text.",
+        f"{facts.label}: where the workload differs from {origin}.",
         (
             Column("deviation", align="left"),
             Column("why", align="left"),
-            Column("clause", align="left"),
+            *([Column("clause", align="left")] if facts.compliance else []),
             *([Column("stages", align="left")] if some else []),
         ),
         tuple(
             (
                 Cell(one.what),
                 Cell(one.why),
-                Cell(one.clause),
+                *([Cell(one.clause)] if facts.compliance else []),
                 *([Cell(listed(one.stages) if one.stages else "all")] if some else []),
             )
             for one in facts.deviations

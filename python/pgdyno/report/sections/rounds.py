@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, TrialFacts
+from pgdyno.model.run import TrialState
 from pgdyno.model.units import count_text
 from pgdyno.model.wording import plural
 from pgdyno.report import noise
@@ -56,7 +57,7 @@ def _left_out(facts: Facts) -> Block:
                 Cell(f"{trial.number} {trial.stage}"),
                 Cell(str(trial.round)),
                 _state(trial),
-                Cell(trial.reason or "not reached"),
+                Cell(trial.reason or _untold(trial)),
             )
             for trial in facts.not_finished
         ),
@@ -103,8 +104,15 @@ def _row(trial: TrialFacts) -> tuple[Cell, ...]:
     )
 
 
+def _untold(trial: TrialFacts) -> str:
+    if trial.state == TrialState.RUNNING:
+        return "the run ended while it was measured"
+    return "not reached"
+
+
 def _state(trial: TrialFacts) -> Cell:
-    return Cell(trial.state, "" if trial.state == "finished" else "bad")
+    state = "broken off" if trial.state == TrialState.RUNNING else trial.state
+    return Cell(state, "" if trial.state == "finished" else "bad")
 
 
 def _number(value: float | None) -> Cell:

@@ -21,6 +21,10 @@ _FURTHER = {
 }
 
 
+_INTERVALS = "Below each average stands its 95% interval, drawn from whole seconds."
+_NO_INTERVALS = "The windows have too few whole seconds for intervals."
+
+
 def section(facts: Facts) -> Section | None:
     """Active sessions; None: they were not sampled."""
     if not facts.sessions:
@@ -35,10 +39,12 @@ def _blocks(stages: tuple[StageSessions, ...]) -> Iterator[Block]:
             for one in stages
         ]
     )
+    some = any(one.active.low is not None for one in stages)
+    intervals = _INTERVALS if some else _NO_INTERVALS
     yield Text(
         "Active is a session that runs a statement or holds a transaction open. Two active sessions"
-        " on average are two seconds of database time in every second. Below each average stands"
-        f" its 95% interval, drawn from whole seconds. Sessions were looked at: {looks}."
+        f" on average are two seconds of database time in every second. {intervals} Sessions were"
+        f" looked at: {looks}."
     )
     yield Figure("active_sessions")
     yield _table("Active sessions on average, by what they do or wait for.", "class", stages)

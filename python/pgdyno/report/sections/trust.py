@@ -106,8 +106,10 @@ def _conditions(facts: Facts) -> list[Block]:
     first = f" of the first {plural(rounds, 'round')}" if rounds else ""
     of_rounds = {None: "", 1: " of round 1"}.get(rounds, first)
     violated = [line for line in facts.conditions if line.violations]
+    clause = " (clause 3.3.2)" if facts.compliance else ""
+    when = "once" if checks == 1 else f"after loading and after each trial{of_rounds}"
     table = Table(
-        f"Consistency conditions (clause 3.3.2), after loading and after each trial{of_rounds}.",
+        f"Consistency conditions{clause}, checked {when}.",
         (
             Column("condition", align="left"),
             Column("checks"),
