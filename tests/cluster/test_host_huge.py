@@ -74,7 +74,7 @@ def server(request: pytest.FixtureRequest, folder: Path, session_home: Path) -> 
 
 def test_all_ways_of_counting_agree(server: Server) -> None:
     stopped = server.count()
-    assert stopped.how == "postgres -C shared_memory_size_in_huge_pages"
+    assert stopped.how == "by postgres -C shared_memory_size_in_huge_pages"
     assert stopped.pages >= 100
 
     conninfo = server.start()

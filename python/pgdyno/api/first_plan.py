@@ -7,7 +7,7 @@ import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pgdyno.api.planning import load_plan
+from pgdyno.api.planning import FROM_PYTHON, load_plan
 from pgdyno.catalog.contract import default, require_accepted
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.system_errors import reason
@@ -23,7 +23,7 @@ _TEXT = """\
 # A first plan, written by `pgdyno init`.
 #
 #   pgdyno run {path} --dry-run     what it would do; nothing is touched
-#   pgdyno run {path} --quick       a first look: three short rounds, which seldom decide
+#   pgdyno run {path} --quick       a first look: four short rounds, which seldom decide
 #   pgdyno run {path}
 #
 # Every key that may stand here: docs/reference/plan.md. Further plans: pgdyno plans.
@@ -50,7 +50,7 @@ lowest_rung = "{rung}" # what a stage may put at risk: D0 nothing, D2 the last c
 
 [quick.protocol]
 stop = "rounds"
-rounds = 3
+rounds = 4 # after which a look may decide
 warmup_s = 2
 window_s = 5
 checkpoints = "ignore"
@@ -111,7 +111,11 @@ class FirstPlan:
             "why": value_text(f"With {name} = {value}."),
         }  # fmt: skip
         # The rung that the setting leads to is known once the plan is resolved.
-        resolved = load_plan(tomllib.loads(_TEXT.format(**said, rung="D6")))
+        try:
+            resolved = load_plan(tomllib.loads(_TEXT.format(**said, rung="D6")))
+        except PlanError as error:  # it is of what was answered: nobody has seen a plan yet
+            fact = error.fact.removeprefix(f"{FROM_PYTHON}: ").removeprefix("stage tried: ")
+            raise PlanError(fact, error.hint) from None
         return _TEXT.format(**said, rung=resolved.stages[-1].rung)
 
     def with_warehouses(self, answer: str) -> FirstPlan:

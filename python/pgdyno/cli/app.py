@@ -101,6 +101,9 @@ class Commands(Group):
         return typer.main.get_command(one)
 
 
+_OF_PYDANTIC = "Value error, "  # before what a refusal of a value says
+
+
 @contextmanager
 def _seen() -> Iterator[None]:
     try:
@@ -118,7 +121,7 @@ def _in_our_voice(error: Any) -> None:  # noqa: ANN401  typer hides it
     context = getattr(error, "ctx", None)
     if context is None or shown == context.get_help():  # no arguments at all: the page is meant
         return
-    fact = small(shown).rstrip(".")
+    fact = small(shown).rstrip(".").replace(_OF_PYDANTIC, "")
     fact, asks, close = fact.partition(". Did you mean ")
     hint = f"Did you mean {close}" if asks else f"`{context.command_path} --help` says more."
     if "unexpected extra argument" in fact and (option := _takes_several(context)):

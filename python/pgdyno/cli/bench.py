@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -14,6 +16,8 @@ from pgdyno.cli.database_option import ConninfoOption, database
 from pgdyno.model.units import at_least_text, count_text, ns_text
 
 NOT_MEASURED = "–"
+_WIDE = 10_000  # columns: more than any table has
+_TIMES = ("p50", "p95", "p99", "max")
 _ASKED, _WINDOW = defaults(api.Asked), defaults(api.bench)
 
 
@@ -79,14 +83,14 @@ def bench(
 
 
 def _print(benched: api.Benched) -> None:
-    columns = ("kind", "committed", "rolled back", "failed", "retries", "p50", "p95", "p99", "max")
-    table = Table(*columns, box=None, pad_edge=False)
+    rows = []
     for kind in benched.driven.kinds:
         counts = kind.window
         numbers = (counts.succeeded, counts.rolled_back, counts.failed, counts.retries)
         times = _latencies(kind.response_ns) if counts.timed else [NOT_MEASURED] * 4
-        table.add_row(kind.kind, *map(count_text, numbers), *times)
-    stdout.print(table)
+        rows.append((kind.kind, *map(count_text, numbers), *times))
+    heads = ("kind", "committed", "rolled back", "failed", "retries")
+    _print_table(heads, rows, names=1)
     for warning in benched.warnings:
         stdout.print(warning, style="yellow", highlight=False)
     for sentence in benched.sentences:
@@ -101,15 +105,39 @@ def _print_statements(driven: api.Driven) -> None:
             means.add_row(statement.kind, Text(statement.text), ns_text(statement.mean_ns), *counts)
         stdout.print(means)
         return
-    columns = ("kind", "statement", "count", "p50", "p95", "p99", "max")
-    table = Table(*columns, box=None, pad_edge=False)
+    rows = []
     for kind in driven.kinds:
         for one in kind.statements:
             times = _latencies(one.ns) if one.count else [NOT_MEASURED] * 4
-            table.add_row(kind.kind, one.name, count_text(one.count), *times)
-    stdout.print(table)
+            rows.append((kind.kind, one.name, count_text(one.count), *times))
+    _print_table(("kind", "statement", "count"), rows, names=2)
+
+
+def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int) -> None:
+    """Counts beside times; below each other where a terminal has no room, so that no word breaks.
+
+    Args:
+        heads: Of the columns before the times.
+        rows: All of their cells, the times last.
+        names: How many columns say what a row is.
+    """
+    whole = [*heads, *_TIMES]
+    times = [*range(names), *range(len(heads), len(whole))]
+    tables = [_of_columns(whole, rows, list(range(len(whole))))]
+    wide = stdout.options.update(max_width=_WIDE)
+    if stdout.measure(tables[0], options=wide).maximum > stdout.width:
+        tables = [_of_columns(whole, rows, one) for one in (list(range(len(heads))), times)]
+    for table in tables:
+        stdout.print(table)
+
+
+def _of_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], shown: Sequence[int]) -> Table:
+    table = Table(*(heads[one] for one in shown), box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*(row[one] for one in shown))
+    return table
 
 
 def _latencies(ns: dict[str, int]) -> list[str]:
     below = ns.get("exact_below")
-    return [at_least_text(ns[name], below) for name in ("p50", "p95", "p99", "max")]
+    return [at_least_text(ns[name], below) for name in _TIMES]

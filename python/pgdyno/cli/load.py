@@ -100,7 +100,8 @@ def load(
         bool, typer.Option("--top-up", help="Add what is missing to a smaller load.")
     ] = False,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Print size and time; load nothing.")
+        bool,
+        typer.Option("--estimate", help="Print size and time, or a refusal; load nothing."),
     ] = False,
     check_after: Annotated[
         bool, typer.Option("--check/--no-check", help="Check the conditions afterwards.")

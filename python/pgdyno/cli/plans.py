@@ -18,7 +18,7 @@ from pgdyno.cli.console import say_error, stdout
 from pgdyno.cli.live_options import LiveOption, MetricsOption
 from pgdyno.cli.run import QuickOption, run
 from pgdyno.cli.run_file_option import RunFileOption
-from pgdyno.model.errors import PgdynoError
+from pgdyno.model.errors import PgdynoError, PlanError
 
 _PATH = Path(defaults(api.FirstPlan.write)["path"])
 
@@ -111,7 +111,16 @@ def _judged(plan: api.FirstPlan, path: Path) -> api.FirstPlan:
 def _answered(question: str, usual: str, judge: Callable[[str], api.FirstPlan]) -> api.FirstPlan:
     """What follows from an answer. A wrong one is refused at once; a person is asked again."""
     while True:
-        answer = typer.prompt(question, usual, err=True)
+        try:
+            answer = typer.prompt(question, usual, err=True)
+        except typer.Abort as error:
+            if not isinstance(error.__context__, EOFError):
+                raise  # Ctrl-C
+            typer.echo(err=True)  # the question stands there, and waits for its answer
+            raise PlanError(
+                "the input ended before all questions were answered",
+                "Answer at a terminal, or give --server, --warehouses and --setting.",
+            ) from None
         try:
             return judge(answer)
         except PgdynoError as error:

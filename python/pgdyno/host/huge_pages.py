@@ -113,7 +113,7 @@ def _of_running(conninfo: str) -> Count:
         pid, text, page_bytes = row
         _same_size(page_bytes)
         if text is not None:
-            return Count(connection.shown(), _pages(text), f"SHOW {_GUC}")
+            return Count(connection.shown(), _pages(text), f"by SHOW {_GUC}")
         return _mapped(connection.shown(), pid)
 
 
@@ -153,7 +153,7 @@ def _of_folder(server: str, bindir: Path | None) -> Count:
             f"PostgreSQL {major} says how much shared memory it takes only while it runs",
             "Start it once, with huge_pages = off if it does not start otherwise.",
         )
-    return Count(server, _pages(run([*asked, _GUC], user=user).stdout), f"postgres -C {_GUC}")
+    return Count(server, _pages(run([*asked, _GUC], user=user).stdout), f"by postgres -C {_GUC}")
 
 
 def _data_directory(folder: Path) -> Path:

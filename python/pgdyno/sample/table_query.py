@@ -111,7 +111,8 @@ def without_extension(session: psycopg.Connection[Any], name: str, extension: st
             f"GRANT USAGE ON SCHEMA {schema} TO {role};",
         )
     reason = f"the database {session.info.dbname} does not have the extension {extension}"
-    return Missing(name, reason, f"CREATE EXTENSION {extension};")
+    made_later = "in template1, before a fixture is loaded"
+    return Missing(name, reason, f"CREATE EXTENSION {extension}; -- {made_later}")
 
 
 def add_extension(session: psycopg.Connection[Any], name: str) -> None:

@@ -26,8 +26,8 @@ SELECT to_char(pg_postmaster_start_time() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:M
        (SELECT count(*) FROM pg_stat_replication),
        (SELECT count(*) FROM pg_database WHERE NOT datistemplate),
        (SELECT coalesce(sum(pg_database_size(oid)), 0)::bigint FROM pg_database
-        WHERE has_database_privilege(oid, 'CONNECT')
-           OR pg_has_role('pg_read_all_stats', 'USAGE')),
+        WHERE NOT datistemplate AND (has_database_privilege(oid, 'CONNECT')
+           OR pg_has_role('pg_read_all_stats', 'USAGE'))),
        (SELECT count(*) FROM pg_database
         WHERE NOT datistemplate AND NOT has_database_privilege(oid, 'CONNECT')
           AND NOT pg_has_role('pg_read_all_stats', 'USAGE')),

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from pgdyno.api.first_plan import FirstPlan
+from pgdyno.cli.app import app
 from pgdyno.model.errors import PlanError
 
 
@@ -15,6 +17,19 @@ def test_a_server_that_is_neither_is_told_what_it_may_be(server: str) -> None:
     with pytest.raises(PlanError, match="is not embedded, no folder that is there") as caught:
         FirstPlan(server, 1, "wal_buffers=64MB").text()
     assert "Write embedded" in (caught.value.hint or "")
+
+
+def test_what_is_wrong_with_an_answer_is_told_of_the_answer() -> None:
+    with pytest.raises(PlanError, match=r"^syncronous_commit = .* did you mean synchronous_commit"):
+        FirstPlan("embedded", 1, "syncronous_commit=off").text()
+
+
+def test_questions_that_nobody_answers_say_how_to_do_without(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["init", str(tmp_path / "first.toml")], input="")
+    assert isinstance(done.exception, PlanError)
+    assert done.exception.fact == "the input ended before all questions were answered"
+    assert "--setting" in (done.exception.hint or "")
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_plan_is_put_there_whole_and_over_nothing(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from pgdyno.api import asked
 from pgdyno.api.asked import Asked, workload_of
+from pgdyno.cli import bench
 from pgdyno.cli.bench_options import spelled, variables, weights
 from pgdyno.live.run_progress import rates_text
 from pgdyno.loader.consistency import Loaded
@@ -170,3 +173,22 @@ def test_the_command_line_refuses_what_it_does_not_know(args: list[str]) -> None
     )
 
     assert done.returncode == 2
+
+
+def test_a_table_without_room_is_two_and_breaks_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 80 columns it once had `committ` above `ed`."""
+    heads = ("kind", "committed", "rolled back", "failed", "retries")
+    row = ("a_longer_name_of_a_script.sql", "12,345", "0", "0", "0",
+           "1.23 ms", "4.56 ms", "7.89 ms", "12.3 ms")  # fmt: skip
+
+    def printed(columns: int) -> list[str]:
+        text = io.StringIO()
+        monkeypatch.setattr(bench, "stdout", Console(file=text, width=columns))
+        bench._print_table(heads, [row], names=1)
+        return text.getvalue().splitlines()
+
+    assert len(printed(120)) == 2
+    narrow = printed(80)
+    assert len(narrow) == 4, "a head and a row of each"
+    assert [name for name in (*heads, "p50", "max") if not any(name in one for one in narrow)] == []
+    assert sum(row[0] in one for one in narrow) == 2, "a row is named twice"

@@ -153,6 +153,7 @@ def test_a_word_that_is_nearly_a_command_is_told_which() -> None:
             "Commas separate several values: --folder /a,/b.",
         ),
         (["bench", "tpcc", "--seed", "x"], "'--seed'", "`pgdyno bench --help` says more."),
+        (["report", "x", "--format", "con"], "'--format' / '-f': 'con' is not one of", "`pgdyno"),
         (["run", "demo", "--no-such"], "no such option: --no-such", "`pgdyno run --help`"),
     ],
 )

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from pgdyno.model.errors import PlanError
+from pgdyno.model.looks import LOOKS
+from pgdyno.plan import read_plan
 from pgdyno.plan.packaged import FOLDER, plan_path
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.stem)
+def test_a_plan_that_is_shortened_reaches_its_first_look(path: Path) -> None:
+    """Else it measures, and can say nothing of what it has measured."""
+    if not tomllib.loads(path.read_text()).get("quick"):
+        return
+    draft = read_plan(path, quick=True)
+    if draft.whole_rounds is not None:
+        assert draft.document.protocol.rounds >= LOOKS[draft.whole_rounds][0]
 
 
 def test_a_name_that_is_nearly_a_plan_is_told_which(

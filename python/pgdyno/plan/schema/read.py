@@ -6,7 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -145,7 +145,7 @@ def read_plan_text(
     sources: dict[str, str] = {}
     skipped: tuple[str, ...] = ()
     if document is not None:
-        complaints += _meaning(document, aa)
+        complaints += [_of_option(one, chosen) for one in _meaning(document, aa)]
         document, skipped = _kept(document)
         by_set = _set_in_stages(chosen, "client")
         clients = stage_clients(
@@ -302,7 +302,16 @@ _FOREIGN_KEYS = {
     "installed": ("conninfo", "servers", "replica"),
     "running": ("bindir", "initdb", "replicas"),
 }
+_OPTIONS = {"target.conninfo": "--conninfo", "target.bindir": "--bindir"}
 _NEEDED_KEY = {"installed": "bindir", "running": "conninfo"}
+
+
+def _of_option(complaint: Complaint, chosen: Sequence[Override]) -> Complaint:
+    """The same, of the option that somebody typed, and not of a key that no file has."""
+    option = _OPTIONS.get(complaint.where)
+    if option and complaint.where in {".".join(map(str, one.path)) for one in chosen}:
+        return replace(complaint, where=option)
+    return complaint
 
 
 def _target(target: TargetTable) -> list[Complaint]:

@@ -52,4 +52,4 @@ def sampler(subject: Subject) -> Found:
     found = Sampler("restartpoints", columns, take)
     if major >= _SINCE:
         return found
-    return [found, not_before("restartpoints that were completed", major, _SINCE)]
+    return [found, not_before("the server's count of completed restartpoints", major, _SINCE)]

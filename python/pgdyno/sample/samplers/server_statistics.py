@@ -99,7 +99,7 @@ _SOURCES = (
     _Source(18, 99, "pg_stat_checkpointer", (
         ("checkpoints.done", "1", "num_done"),
         ("checkpoints.slru_buffers", "1", "slru_written"),
-    ), what="checkpoints that were completed, and their pages of transaction states"),
+    ), what="the server's count of completed checkpoints, and their pages of transaction states"),
     _Source(17, 99, "pg_stat_bgwriter", (
         ("bgwriter.buffers", "1", "buffers_clean"),
         ("bgwriter.maxwritten", "1", "maxwritten_clean"),
