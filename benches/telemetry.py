@@ -1,23 +1,30 @@
 r"""What does watching cost? Telemetry is switched on and off while one load runs.
 
-    python benches/telemetry.py --trials 4 --pairs 9 --out telemetry.json
-    python benches/telemetry.py --trials 1 --pairs 2 --warehouses 1 --block 4    # does it work?
+    python benches/telemetry.py --trials 3 --pairs 60 --load select-only --telemetry default \
+      --out default.json    # half an hour
+    python benches/telemetry.py --trials 2 --pairs 60 --telemetry full --out full.json
+    python benches/telemetry.py --trials 1 --pairs 2 --out one.json     # does it work?
 
-Method. A plan of one stage is run with full telemetry; each trial is on a fresh copy of the same
-data, after a CHECKPOINT. Within its window the recorder, which is the run's own, is told block by
-block what to read: nothing, the default set, or all of it. `watched` is the default, and the run's
-page and metrics are served, too, and asked once a second, as a dashboard in a hurry would; else the
-process that serves them is stopped (SIGSTOP). A pair is two blocks side by side, in random order:
-default and none, full and none, watched and default. The begin of a block is not counted. Printed
-is the ratio of committed transactions a second: the Hodges-Lehmann estimate over all pairs with
-its 95% interval; and what the recorder's thread took of a CPU by its own account.
+Method. A plan of one stage is run with the default telemetry, then one with full telemetry; each
+trial is on a fresh copy of the same data, after a CHECKPOINT. Within its window the recorder, which
+is the run's own, is told block by block whether to read or not. `watched` is the default, and the
+run's page and metrics are served, too, and asked once a second, as a dashboard in a hurry would;
+else the process that serves them is stopped (SIGSTOP). A pair is two blocks side by side, in random
+order: default and none, watched and default; full and none. Blocks begin and end with the seconds
+that the driver counts by, and are short, since this noise is of seconds: of 7 s each, and four
+times as long, intervals were twice as wide. Printed is the ratio of committed transactions a
+second: the Hodges-Lehmann estimate over all pairs with its 95% interval; and what the recorder's
+thread took of a CPU by its own account, what the server's process that answers it did, and the
+process that serves: where both CPUs are busy, their share of all CPUs is what is missing elsewhere,
+and is known far better than the ratio.
 
 synchronous_commit is off, so that both CPUs are busy and each microsecond of watching is missing
 elsewhere: where commits wait for a disk, watching costs less. Snapshots, which are read at both
 ends of a window, are not in the ratios: what they take is printed for one window.
 
 Limits. The recorder's session stays connected in blocks without telemetry, and the events of the
-run are told to the server of the page, stopped or not. Blocks of seconds on one machine.
+run are told to the server of the page, stopped or not. Of each block the first 50 ms may be those
+of the one before. Blocks of seconds on one machine.
 """
 
 from __future__ import annotations
@@ -29,9 +36,11 @@ import sys
 import threading
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +50,31 @@ from measure import Failure, exit_code, table, write_json
 
 import pgdyno
 from pgdyno import api
+from pgdyno.model.plan import Telemetry
 from pgdyno.model.progress import DriveProgress, Event
-from pgdyno.model.run import Series, TelemetryReport
+from pgdyno.model.run import Series, TallySeries, TelemetryReport
 from pgdyno.sample.recorder import Readable, Recorder
 from pgdyno.sample.sampler import Snapshot
 from pgdyno.stats.interval import estimate
 from pgdyno.store import RunFile
-from pgdyno.trial import window
+from pgdyno.trial import servers, window
 
-WAYS = ("none", "default", "full", "watched")
-PAIRS = (("default", "none"), ("full", "none"), ("watched", "default"))
-DROPPED_S = 1.0
+# By the telemetry that a plan asks for.
+PAIRS: dict[Telemetry, tuple[tuple[str, str], ...]] = {
+    "default": (("default", "none"), ("watched", "default")),
+    "full": (("full", "none"),),
+}
+LOADS: dict[str, dict[str, Any]] = {
+    "tpcc": {"warehouses": 5, "face": "pipeline", "home": "random"},
+    "select-only": {"scale": 50},
+}
 _TICK_S = 0.05
 _SCRAPED_S = 1.0
+_SAID = (
+    "{telemetry}: {of_a_cpu_percent:.2f}% of a CPU while it reads and {backend_percent:.2f}% in the"
+    " server, {snapshots_ms_a_window:.0f} ms for the snapshots of a window"
+)
+_SERVING = "serving the page and metrics, asked once a second: {serving_percent:.2f}% of a CPU"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +82,7 @@ class Block:
     """A part of a window that was watched one way."""
 
     pair: int  # number of the pair within its trial
-    of: int  # index of PAIRS
+    of: int  # index of those that the plan's telemetry allows
     way: str
     begin_ns: int
     end_ns: int
@@ -71,67 +92,90 @@ class Block:
 class Switch:
     """Says what is to be read now; follows the window of each trial."""
 
-    block_s: float
+    telemetry: Telemetry
+    block_s: int
     pairs: int
     seed: int
     metrics: str = ""
     way: str = "none"
     blocks: list[list[Block]] = field(default_factory=list)
-    on_s: dict[str, float] = field(default_factory=lambda: dict.fromkeys(WAYS, 0.0))
+    on_s: Counter[str] = field(default_factory=Counter)
+    serving_s: float = 0.0  # of CPU, that the process which serves took while it was asked
+    backends: list[int] = field(default_factory=list)  # that answer the samplers
+    backends_s: float = 0.0  # of CPU, that these took while they were asked
     _phase: str = ""
-
-    @property
-    def sets(self) -> tuple[str, ...]:
-        """Of telemetry, that are read now."""
-        return {"none": (), "full": ("default", "full")}.get(self.way, ("default",))
 
     @property
     def window_s(self) -> float:
         """Seconds that all blocks take."""
-        return self.block_s * self.pairs * len(PAIRS) * 2
+        return float(self.block_s * self.pairs * len(PAIRS[self.telemetry]) * 2)
 
     def hear(self, event: Event) -> None:
         """A window that begins is divided into blocks by a thread of its own."""
         if not isinstance(event, DriveProgress):
             return
         if event.phase == "window" and self._phase != "window":
-            threading.Thread(target=self._divide, daemon=True).start()
+            begun_s = time.monotonic() - event.elapsed_s
+            threading.Thread(target=self._divide, args=(begun_s,), daemon=True).start()
         self._phase = event.phase
 
-    def _divide(self) -> None:
+    def _divide(self, begun_s: float) -> None:
+        """The driver counts by whole seconds since it began: so do these."""
         mine: list[Block] = []
         self.blocks.append(mine)
         random = np.random.default_rng([self.seed, len(self.blocks)])
+        second = ceil(time.monotonic() - begun_s)
+        _sleep_until(begun_s + second)
+        pairs = PAIRS[self.telemetry]
         for number in range(self.pairs):
-            for index in random.permutation(len(PAIRS)):
+            for index in random.permutation(len(pairs)):
                 for place in random.permutation(2):
-                    way = PAIRS[index][place]
+                    way = pairs[index][place]
                     begin_ns = time.time_ns()
-                    self._while(way)
+                    second += self.block_s
+                    self._while(way, begun_s + second)
                     mine.append(Block(number, int(index), way, begin_ns, time.time_ns()))
         self.way = "none"
 
-    def _while(self, way: str) -> None:
+    def _while(self, way: str, end_s: float) -> None:
         self.way = way
         self.on_s[way] += self.block_s
         ended = threading.Event()
         asking = threading.Thread(target=self._ask, args=(ended,))
-        serving = list(_serving())
+        serving = list(_serving()) if way == "watched" else []
+        before_s = (_cpu_s(serving), _ran_s(self.backends))
         if way == "watched":
             for one in serving:
                 one.send_signal(signal.SIGCONT)
             asking.start()
-        time.sleep(self.block_s)
+        _sleep_until(end_s)
+        if way != "none":
+            self.backends_s += _ran_s(self.backends) - before_s[1]
         if way == "watched":
             ended.set()
             asking.join()
             for one in serving:
                 one.send_signal(signal.SIGSTOP)
+            self.serving_s += _cpu_s(serving) - before_s[0]
 
     def _ask(self, ended: threading.Event) -> None:
-        while not ended.wait(_SCRAPED_S):
+        while not ended.is_set():
             with suppress(OSError):
                 urllib.request.urlopen(self.metrics, timeout=2).read()  # noqa: S310  loopback
+            ended.wait(_SCRAPED_S)
+
+
+def _sleep_until(at_s: float) -> None:
+    time.sleep(max(0.0, at_s - time.monotonic()))
+
+
+def _cpu_s(processes: Sequence[psutil.Process]) -> float:
+    times = [one.cpu_times() for one in processes]
+    return float(sum(one.user + one.system for one in times))
+
+
+def _ran_s(pids: Sequence[int]) -> float:
+    return sum(int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in pids) / 1e9
 
 
 def _serving() -> Iterator[psutil.Process]:
@@ -146,14 +190,19 @@ def switched(switch: Switch) -> type[Recorder]:
     """The recorder, which reads what the switch says."""
 
     class Switched(Recorder):
+        def __enter__(self) -> Recorder:
+            if self._link is not None:
+                switch.backends = [one.info.backend_pid for one in self._link.sessions]
+            return super().__enter__()
+
         def _take(self, one: Readable, at: Any = "begin") -> bool:  # noqa: ANN401  as its base has
             outside = threading.current_thread() is threading.main_thread()  # of the window
-            if outside or isinstance(one, Snapshot) or one.telemetry in switch.sets:
+            if outside or isinstance(one, Snapshot) or switch.way != "none":
                 return super()._take(one, at)
             return False
 
         def _next_word(self) -> Any:  # noqa: ANN401  as its base has
-            while switch.blocks and not switch.sets and self._words.empty():
+            while switch.blocks and switch.way == "none" and self._words.empty():
                 time.sleep(_TICK_S)
             return super()._next_word()
 
@@ -164,11 +213,10 @@ def plan_of(wanted: argparse.Namespace, switch: Switch) -> pgdyno.Plan:
     """One stage, as many rounds as trials."""
     return pgdyno.load_plan({
         "name": "telemetry", "question": "What does watching cost?",
-        "workload": {"kind": "tpcc", "warehouses": wanted.warehouses, "face": "pipeline",
-                     "connections": wanted.connections, "home": "random"},
+        "workload": {"kind": wanted.load, "connections": wanted.connections, **LOADS[wanted.load]},
         "protocol": {"rounds": wanted.trials, "warmup_s": wanted.warmup, "checked_rounds": 1,
-                     "window_s": switch.window_s + 1, "checkpoints": "ignore",
-                     "telemetry": "full", "lowest_rung": "D2"},
+                     "window_s": switch.window_s + 3, "checkpoints": "ignore",
+                     "telemetry": switch.telemetry, "lowest_rung": "D2"},
         "stage": [{
             "name": "one", "why": "Memory for the data, no checkpoint in the window, busy CPUs.",
             "settings": {"shared_buffers": "2GB", "max_wal_size": "24GB",
@@ -177,30 +225,50 @@ def plan_of(wanted: argparse.Namespace, switch: Switch) -> pgdyno.Plan:
     })  # fmt: skip
 
 
-def log_ratios(blocks: Sequence[Block], series: Sequence[Series], of: int) -> list[float]:
-    """Of the pairs of a kind, each block by its whole seconds."""
+def log_ratios(
+    blocks: Sequence[Block], series: Sequence[Series], of: int, ways: Sequence[str]
+) -> list[float]:
+    """Of the pairs of a kind, each block by its seconds."""
     found: dict[int, dict[str, float]] = {}
     for one in blocks:
         if one.of == of:
             found.setdefault(one.pair, {})[one.way] = _per_s(one, series)
-    way, base = PAIRS[of]
+    way, base = ways
     return [float(np.log(one[way] / one[base])) for one in found.values() if len(one) == 2]
 
 
 def _per_s(block: Block, series: Sequence[Series]) -> float:
-    first_ns, last_ns = block.begin_ns + int(DROPPED_S * 1e9), block.end_ns - 1_000_000_000
-    total, seconds = 0.0, 0
-    for one in series:
-        within = (one.unix_ns >= first_ns) & (one.unix_ns <= last_ns)
-        total += float(one.values[within].sum())
-        seconds = int(within.sum())
-    return total / seconds
+    """Seconds are those whose middle lies in the block: both were begun at the same moments."""
+    middles = series[0].unix_ns + 500_000_000
+    within = (middles >= block.begin_ns) & (middles < block.end_ns)
+    return float(sum(one.values[within].mean() for one in series))
 
 
-def measured(wanted: argparse.Namespace, switch: Switch) -> dict[str, Any]:
-    """Run all trials; the ratios and what telemetry says of its own cost."""
-    path = wanted.out.with_suffix(".sqlite")
-    window.Recorder = switched(switch)  # type: ignore[attr-defined]
+def require_switched(blocks: Sequence[Block], tally: TallySeries) -> None:
+    """Whoever watches in a block without telemetry would make all ratios 1.
+
+    Raises:
+        Failure: The sessions of the server were looked at in one, or were not in another.
+    """
+    for one in blocks:
+        # Whole seconds of the calendar in it, but for what it begins with.
+        within = (tally.tick_seconds >= ceil(one.begin_ns / 1e9 + _TICK_S)) & (
+            tally.tick_seconds + 1 <= one.end_ns / 1e9
+        )
+        looks = int(tally.ticks[within].sum())
+        if (one.way == "none") == (looks > 0):
+            raise Failure(
+                f"sessions were looked at {looks} times in a block of {one.way}",
+                "The recorder was not switched: none of these ratios counts.",
+            )
+
+
+def measured(wanted: argparse.Namespace, telemetry: Telemetry) -> dict[str, Any]:
+    """Run all trials with it; the ratios and what telemetry says of its own cost."""
+    switch = Switch(telemetry, wanted.block, wanted.pairs, wanted.seed)
+    path = wanted.out.with_name(f"{wanted.out.stem}-{telemetry}.sqlite")
+    # One records this host, the others a server each.
+    window.Recorder = servers.Recorder = switched(switch)  # type: ignore[attr-defined]
     here = api.Address("127.0.0.1", 0)
     with api.Audience(switch.hear, here, here) as audience:
         switch.metrics = audience.metrics_url or ""
@@ -211,7 +279,7 @@ def measured(wanted: argparse.Namespace, switch: Switch) -> dict[str, Any]:
         finally:
             for one in _serving():
                 one.send_signal(signal.SIGCONT)
-    ratios: list[list[float]] = [[] for _ in PAIRS]
+    ratios: dict[str, list[float]] = {f"{way} / {base}": [] for way, base in PAIRS[telemetry]}
     costs: list[TelemetryReport] = []
     with RunFile.read(path) as file:
         if len(file.finished()) != wanted.trials:
@@ -219,36 +287,42 @@ def measured(wanted: argparse.Namespace, switch: Switch) -> dict[str, Any]:
         for trial, blocks in zip(file.finished(), switch.blocks, strict=True):
             series = [one for name, one in file.series(trial.number).items()
                       if name.startswith("driver.committed.")]  # fmt: skip
-            for of in range(len(PAIRS)):
-                ratios[of] += log_ratios(blocks, series, of)
+            require_switched(blocks, file.tallies(trial.number)["sessions"])
+            for of, (ways, logs) in enumerate(zip(PAIRS[telemetry], ratios.values(), strict=True)):
+                logs.extend(log_ratios(blocks, series, of, ways))
             if trial.result and trial.result.telemetry:
                 costs.append(trial.result.telemetry)
-    return {"ratios": ratios, "cpu": _cpu(costs, switch)}
+    return {"ratios": ratios, "blocks": [[asdict(one) for one in trial] for trial in switch.blocks],
+            "cpu": _cpu(costs, switch)}  # fmt: skip
 
 
 def _cpu(costs: Sequence[TelemetryReport], switch: Switch) -> dict[str, float]:
-    """Of one CPU, in per cent, for each set; and of the snapshots, milliseconds for one window."""
-    default_s = sum(s.cpu_s for one in costs for s in one.samplers if s.kind != "snapshot")
+    """Of one CPU, in per cent; and of the snapshots, milliseconds for one window."""
+    read_s = sum(s.cpu_s for one in costs for s in one.samplers if s.kind != "snapshot")
     snapshots_s = sum(s.cpu_s for one in costs for s in one.samplers if s.kind == "snapshot")
-    on_s = sum(switch.on_s[way] for way in ("default", "full", "watched"))
-    return {"of_a_cpu_percent": 100 * default_s / on_s,
+    on_s = switch.on_s.total() - switch.on_s["none"]
+    return {"of_a_cpu_percent": 100 * read_s / on_s,
+            "backend_percent": 100 * switch.backends_s / on_s,
+            "serving_percent": 100 * switch.serving_s / max(1, switch.on_s["watched"]),
             "snapshots_ms_a_window": 1e3 * snapshots_s / max(1, len(costs))}  # fmt: skip
 
 
 def compare(wanted: argparse.Namespace) -> None:
     """Measure and print."""
-    switch = Switch(wanted.block, wanted.pairs, wanted.seed)
-    found = measured(wanted, switch)
-    rows = []
-    for (way, base), logs in zip(PAIRS, found["ratios"], strict=True):
-        one = estimate(np.array([logs]), 0.95)
-        ratio, low, high = (float(np.exp(v[0])) for v in (one.centre, one.low, one.high))
-        rows.append([f"{way} / {base}", f"{ratio:.4f}", f"{low:.4f} to {high:.4f}", f"{len(logs)}"])
-    print(table(("ways", "ratio", "95% interval", "pairs"), rows))
-    said = "{of_a_cpu_percent:.2f}% of a CPU while it reads, {snapshots_ms_a_window:.0f} ms for"
-    print(f"\n{said} the snapshots of a window".format(**found["cpu"]))
-    blocks = [[asdict(one) for one in trial] for trial in switch.blocks]
-    write_json(wanted.out, {**found, "blocks": blocks})
+    rows, found = [], dict[str, dict[str, Any]]()
+    for telemetry in wanted.telemetry:
+        found[telemetry] = one = measured(wanted, telemetry)
+        for name, logs in one["ratios"].items():
+            estimated = estimate(np.array([logs]), 0.95)
+            values = (estimated.centre, estimated.low, estimated.high)
+            ratio, low, high = (f"{float(np.exp(value[0])):.4f}" for value in values)
+            rows.append([name, ratio, f"{low} to {high}", f"{len(logs)}"])
+    write_json(wanted.out, found)
+    print(table(("ways", "ratio", "95% interval", "pairs"), rows) + "\n")
+    for asked, one in found.items():
+        print(_SAID.format(telemetry=asked, **one["cpu"]))
+        if one["cpu"]["serving_percent"]:
+            print(_SERVING.format(**one["cpu"]))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -257,9 +331,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--trials", type=int, default=4)
-    parser.add_argument("--pairs", type=int, default=9, help="of each kind in a trial")
-    parser.add_argument("--block", type=float, default=7.0, help="seconds of a block")
-    parser.add_argument("--warehouses", type=int, default=5)
+    parser.add_argument("--pairs", type=int, default=90, help="of each kind in a trial")
+    parser.add_argument("--block", type=int, default=2, help="seconds of a block")
+    parser.add_argument("--telemetry", choices=tuple(PAIRS), nargs="+", default=tuple(PAIRS))
+    parser.add_argument("--load", choices=tuple(LOADS), default="tpcc")
     parser.add_argument("--connections", type=int, default=8)
     parser.add_argument("--warmup", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1, help="of the order of blocks")
