@@ -65,7 +65,7 @@ def test_a_disk_is_not_judged_against_itself(tmp_path: Path) -> None:
         assert one.verdict == "not judged"
         assert one.rounds_needed is None
         assert one.reason == (
-            "its data lie on the file system of those of initdb: storage would be compared with"
+            "the data lie on the file system of those of initdb: storage would be compared with"
             " itself"
         )
     assert other == same, "settings differ, too"
