@@ -80,7 +80,7 @@ def test_all_ways_of_counting_agree(server: Server) -> None:
     conninfo = server.start()
     running = count(conninfo)
     measured = server.count()  # the way of the versions that cannot be asked
-    assert running.how == "SHOW shared_memory_size_in_huge_pages"
+    assert running.how == "by SHOW shared_memory_size_in_huge_pages"
     assert measured.how.startswith(f"measured: the shared memory of process {server.cluster.pid}")
     assert stopped.pages == running.pages == measured.pages
     with psycopg.connect(conninfo) as session:

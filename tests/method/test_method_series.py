@@ -118,7 +118,7 @@ def test_the_warm_up_cut_lies_near_the_end_of_the_ramp(ramp_s: int) -> None:
 
 
 def test_the_noise_floor_interval_holds_the_true_spread() -> None:
-    count = 2000
+    count = 5000
     truth = np.sqrt(2) * sim.SD
     hits = 0
     for log in sim.logs(sim.normal, 306, 5, (0.0, 0.0), count):
