@@ -278,13 +278,14 @@ def _few(stages: Sequence[StageFacts]) -> list[Doubt]:
 
 def _not_judged(stages: Sequence[StageFacts]) -> list[Doubt]:
     """Stages without a verdict for want of whole cycles, by their reasons."""
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[tuple[str, str], list[str]] = {}
     for stage in stages:
         if stage.to_first is not None and stage.to_first.verdict == "not judged":
-            reasons.setdefault(stage.to_first.reason, []).append(stage.name)
+            simply = "" if is_against_itself(stage.to_first) else _NOT_JUDGED
+            reasons.setdefault((stage.to_first.reason, simply), []).append(stage.name)
     return [
-        Doubt(f"not judged: {why}", grave=True, stages=tuple(names), simply=_NOT_JUDGED)
-        for why, names in reasons.items()
+        Doubt(f"not judged: {why}", grave=True, stages=tuple(names), simply=simply)
+        for (why, simply), names in reasons.items()
     ]
 
 

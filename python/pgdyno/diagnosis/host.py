@@ -19,8 +19,6 @@ class HostUse:
     stolen: float  # by the hypervisor
     others: float  # everybody else, the kernel's own work and our telemetry included
 
-    # What the kernel counts to no state is nobody's: it may be used, or stolen.
-
     @property
     def own_part(self) -> float:
         """What we are of all that used it, or was given to other machines."""
@@ -29,15 +27,18 @@ class HostUse:
 
 
 def host_use(window: WindowFacts) -> HostUse | None:
-    """None: the host was not looked at, or is not the server's."""
+    """None: the host was not looked at, or is not the server's.
+
+    What the kernel counts to no state is nobody's: it may be used, or stolen.
+    """
     states = {name: window.per_s(f"cpu.{name}_s") for name in CPU_STATES}
     server = window.per_s("server.cpu_s")
     known = {name: value for name, value in states.items() if value is not None}
     counted = sum(known.values())
-    total = host_cpu_s(window.grown, window.window_s) / window.window_s
     driver_s = window.driver.cpu_s if window.driver.beside_server else None
     if driver_s is None or server is None or len(known) < len(states) or counted <= 0:
         return None
+    total = host_cpu_s(window.grown, window.window_s) / window.window_s
     driver = driver_s / window.window_s
     idle = known["idle"] + known["iowait"]
     stolen = known["steal"]

@@ -102,6 +102,8 @@ def test_no_verdict_without_whole_cycles(tmp_path: Path, setting: Setting) -> No
     assert before is not None
     assert before.verdict == "better", "both have it: the windows are alike"
     assert "not judged" in facts.answer.limits
+    (doubt,) = (one for one in facts.answer.doubts if one.text.startswith("not judged"))
+    assert doubt.stages == ("tuned", "async-commit"), "it stands in the boxes of these alone"
     assert "is not judged, its windows alone show" in facts.answer.finding
 
 

@@ -11,8 +11,9 @@ from rich.console import Console
 
 from pgdyno.analysis.answer import further_doubts
 from pgdyno.analysis.answer_facts import Confidence, Doubt, TailFacts, confidence_of
-from pgdyno.analysis.facts import Facts, MistakeFacts, StageFacts
+from pgdyno.analysis.facts import Facts, LossFacts, MistakeFacts, StageFacts
 from pgdyno.analysis.plain import deepest, plain, tail_sentence
+from pgdyno.analysis.words import risks
 from pgdyno.report.summary import render
 from pgdyno.report.tone import CONFIDENCES
 from tests.unit.conftest import analysed
@@ -143,7 +144,29 @@ def test_what_the_report_finds_anywhere_dims_the_light(facts: Facts) -> None:
         "E14",
     }
     said = [one.text for one in facts.answer.doubts]
-    assert all(any(text.startswith(f"mistake {ident}:") for text in said) for ident in told)
+    assert all(any(f"{ident} below" in text for text in said) for ident in told)
+
+
+def test_a_stage_that_differs_from_itself_dims_the_light(
+    facts: Facts, stages: tuple[StageFacts, ...]
+) -> None:
+    first, tuned, _ = stages
+    clear = replace(facts.placement, verdict="clear")
+    twin = compared(replace(tuned, name="initdb-twin", twin_of="initdb"), 0.57, "worse")
+    (doubt,) = further_doubts((), (), clear, stages=(first, twin))
+    assert doubt.grave
+    assert doubt.text.startswith("identical stages differ: `initdb-twin` is worse than its twin")
+    undecided = compared(twin, 0.98, "undecided")
+    assert further_doubts((), (), clear, stages=(first, undecided)) == []
+
+
+def test_unlogged_tables_are_lost_sooner_than_their_rung_says(
+    stages: tuple[StageFacts, ...],
+) -> None:
+    loss = LossFacts("D6", "unlogged tables", "a crash of the server empties them", "tables", "x")
+    told = risks(replace(stages[1], rung="D6", losses=(loss,)))
+    assert told.startswith("a crash of the server alone empties its tables")
+    assert "server alone" not in risks(replace(stages[1], rung="D6", losses=()))
 
 
 @pytest.mark.parametrize(

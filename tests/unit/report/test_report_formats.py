@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from pgdyno.analysis.answer_facts import Doubt
 from pgdyno.analysis.facts import SCHEMA, Facts
+from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.report import html, json, markdown
 from pgdyno.report.compose import compose
 from pgdyno.report.document import Table
@@ -141,9 +142,14 @@ def test_no_table_has_a_head_alone(facts: Facts) -> None:
 def test_a_trial_that_was_broken_off_is_called_so(facts: Facts) -> None:
     first, *others = facts.trials
     running = replace(first, state="running", reason=None, throughput=None)
-    text = markdown.render(replace(facts, trials=(running, *others)))
-    assert "broken off" in text
-    assert "| running |" not in text
+    again = ReplacedFacts(first.number, 99, 1, first.stage, "running", None, None)
+    for told in (
+        replace(facts, trials=(running, *others)),
+        replace(facts, replaced=(again,)),
+    ):
+        text = markdown.render(told)
+        assert "broken off" in text
+        assert "| running |" not in text
 
 
 def test_markdown_and_page_hold_every_cell(facts: Facts, own_page: str) -> None:
