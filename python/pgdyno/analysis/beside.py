@@ -14,7 +14,7 @@ from math import exp
 
 from pgdyno.analysis.beside_facts import SCHEMA, Against, Compared, Differs, How, Row, Side
 from pgdyno.analysis.compared_stages import GROUPS, KnownRun, levels, mean_of, same_host, same_load
-from pgdyno.analysis.cycles import lacking
+from pgdyno.analysis.cycles import differ, lacking
 from pgdyno.analysis.facts import Comparison
 from pgdyno.analysis.others import postgres
 from pgdyno.imports.beside import beside
@@ -132,8 +132,7 @@ def _without_cycles(base: Side, other: Side) -> str | None:
     for side in (base, other) if changed else ():
         if side.cycles is not None and (missing := lacking(side.cycles)):
             named = ", ".join(changed[:_SETTINGS_AWAY])
-            differ = "differs" if len(changed) == 1 else "differ"
-            return f"{side.label}: {missing}, and {named} {differ}"
+            return f"{side.label}: {missing}, and {named} {differ(changed)}"
     return None
 
 

@@ -46,6 +46,7 @@ DEFAULTS = {  # of PostgreSQL 12 to 18, as SHOW prints them; others differ with 
 }  # fmt: skip
 NO_CYCLE = "the windows hold no whole checkpoint cycle"
 _WITH_CYCLES = 'measure it with protocol.checkpoints = "cycles"'
+_OF_WINDOWS = "ratio and interval are of the windows only"
 _FOLLOWERS = {"archiving": "archive.behind_bytes", "a standby": "replication.behind_bytes"}
 _FORCED = ("force", "immediate", "shutdown", "end-of-recovery")
 
@@ -398,8 +399,7 @@ class Guard:
             if missing := lacking(self._cycles[name]):
                 named = ", ".join(changed[:3]) + (", ..." if len(changed) > 3 else "")
                 whose = missing if name == stage else f"of {base}: {missing}"
-                differ = "differs" if len(changed) == 1 else "differ"
-                return f"{whose}, and {named} {differ}; ratio and interval are of the windows only"
+                return f"{whose}, and {named} {differ(changed)}; {_OF_WINDOWS}"
         return None
 
     def _vacuum(self, stage: str, base: str) -> str | None:
@@ -408,13 +408,16 @@ class Guard:
         for name in (stage, base) if changed else ():
             vacuum = self._cycles[name].vacuum
             if vacuum is not None and vacuum.unlike:
-                differ = "differs" if len(changed) == 1 else "differ"
                 return (
                     f"the windows of {name} hold another share of autovacuum's work than its load,"
-                    f" and {listed(changed[:3])} {differ}; ratio and interval are of the windows"
-                    " only"
+                    f" and {listed(changed[:3])} {differ(changed)}; {_OF_WINDOWS}"
                 )
         return None
+
+
+def differ(changed: Sequence[str]) -> str:
+    """What is said of settings that do: one of them differs."""
+    return "differs" if len(changed) == 1 else "differ"
 
 
 def lacking(cycles: CycleFacts) -> str | None:

@@ -65,12 +65,16 @@ def _paths(probed: Probed) -> tuple[PathFacts, ...]:
         for one in compared.paths:
             against_first.setdefault(one.stage, {})[compared.figure] = comparison_facts(one)
     for floor in probed.floors[1:]:
-        if floor.device_number == probed.floors[0].device_number:  # none is better than itself
+        if _on_first_device(floor, probed):  # none is better than itself
             against_first[floor.path] = {
                 figure: replace(one, verdict="not judged", reason=CHANCE, rounds_needed=None)
                 for figure, one in against_first.get(floor.path, {}).items()
             }
     return tuple(_path(floor, probed, against_first.get(floor.path, {})) for floor in probed.floors)
+
+
+def _on_first_device(floor: Floor, probed: Probed) -> bool:
+    return floor.device_number == probed.floors[0].device_number
 
 
 def _path(floor: Floor, probed: Probed, against_first: dict[str, Comparison]) -> PathFacts:
@@ -79,7 +83,7 @@ def _path(floor: Floor, probed: Probed, against_first: dict[str, Comparison]) ->
     many = {one: many_times(rounds, probed.wish, one) for one in MANY_AT_ONCE}
     return PathFacts(
         path=floor.path,
-        on_first_device=floor.device_number == probed.floors[0].device_number,
+        on_first_device=_on_first_device(floor, probed),
         claims=floor.claims,
         prepared=floor.prepared,
         syncs=floor.syncs,

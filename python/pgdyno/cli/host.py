@@ -238,7 +238,7 @@ def layout_command(
 def _say_counted(planned: machine.Planned) -> None:
     for one in planned.counted:
         pages = plural(one.pages, "huge page")
-        stdout.print(f"{pages} for {one.server}; {one.how}", soft_wrap=True)
+        stdout.print(f"{pages} for {one.server}, {one.how}", soft_wrap=True)
 
 
 def _print_commands(lines: Sequence[str]) -> None:

@@ -74,7 +74,7 @@ def _memory(root: Path, servers: tuple[Count, ...]) -> Iterator[Line]:
         "vm.nr_hugepages", str(info.get("HugePages_Total", 0)),
         note=f"huge pages of {bytes_text(size)}, {free} free, {kept} of them promised",
         advised=str(total(servers)) if servers else "",
-        why="; ".join(f"{one.pages} for {one.server}, by {one.how}" for one in servers),
+        why="; ".join(f"{one.pages} for {one.server}, {one.how}" for one in servers),
         search="" if servers else "what the server counts: --huge-pages-for DATADIR or CONNINFO",
     )  # fmt: skip
     for path in folders(root / "sys/kernel/mm/hugepages"):

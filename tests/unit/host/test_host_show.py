@@ -144,7 +144,7 @@ def test_the_cost_of_the_clock_is_read_of_pg_test_timing(
 
 
 def test_huge_pages_of_servers_stand_beside_what_is_kept(tree: Path) -> None:
-    servers = (Count("/a", 7, "postgres -C"), Count("/b", 1, "SHOW"))
+    servers = (Count("/a", 7, "by postgres -C"), Count("/b", 1, "by SHOW"))
     line = found(tree, Asked(servers=servers))["Memory"]["vm.nr_hugepages"]
     assert (line.value, line.advised, line.as_advised) == ("8", "8", True)
     assert line.why == "7 for /a, by postgres -C; 1 for /b, by SHOW"
