@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pgdyno.analysis.facts import Facts
-from pgdyno.report.document import Section
+from pgdyno.report.document import Section, Table, Text
 from pgdyno.report.sections import (
     compliance,
     cycles,
@@ -76,4 +78,17 @@ ORDER = (
 def sections(facts: Facts) -> tuple[Section, ...]:
     """The sections that have something to say, in the order of reading."""
     found = (module.section(facts) for module in ORDER)
-    return tuple(section for section in found if section is not None)
+    return tuple(_told(section) for section in found if section is not None)
+
+
+def _told(section: Section) -> Section:
+    """The same, in which a table without a row is a sentence: its head says nothing."""
+    return replace(
+        section,
+        blocks=tuple(
+            Text(f"{one.caption} None of it was measured.", "quiet")
+            if isinstance(one, Table) and not one.rows
+            else one
+            for one in section.blocks
+        ),
+    )
