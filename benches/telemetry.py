@@ -46,13 +46,14 @@ from typing import Any
 
 import numpy as np
 import psutil
-from measure import Failure, exit_code, table, write_json
+from measure import Failure, cpu_s, exit_code, table, write_json
 
 import pgdyno
 from pgdyno import api
 from pgdyno.model.plan import Telemetry
 from pgdyno.model.progress import DriveProgress, Event
 from pgdyno.model.run import Series, TallySeries, TelemetryReport
+from pgdyno.sample.process_files import parse_schedstat
 from pgdyno.sample.recorder import Readable, Recorder
 from pgdyno.sample.sampler import Snapshot
 from pgdyno.stats.interval import estimate
@@ -143,7 +144,7 @@ class Switch:
         ended = threading.Event()
         asking = threading.Thread(target=self._ask, args=(ended,))
         serving = list(_serving()) if way == "watched" else []
-        before_s = (_cpu_s(serving), _ran_s(self.backends))
+        before_s = (sum(map(cpu_s, serving)), _ran_s(self.backends))
         if way == "watched":
             for one in serving:
                 one.send_signal(signal.SIGCONT)
@@ -156,7 +157,7 @@ class Switch:
             asking.join()
             for one in serving:
                 one.send_signal(signal.SIGSTOP)
-            self.serving_s += _cpu_s(serving) - before_s[0]
+            self.serving_s += sum(map(cpu_s, serving)) - before_s[0]
 
     def _ask(self, ended: threading.Event) -> None:
         while not ended.is_set():
@@ -169,13 +170,8 @@ def _sleep_until(at_s: float) -> None:
     time.sleep(max(0.0, at_s - time.monotonic()))
 
 
-def _cpu_s(processes: Sequence[psutil.Process]) -> float:
-    times = [one.cpu_times() for one in processes]
-    return float(sum(one.user + one.system for one in times))
-
-
 def _ran_s(pids: Sequence[int]) -> float:
-    return sum(int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in pids) / 1e9
+    return sum(parse_schedstat(Path(f"/proc/{pid}/schedstat").read_bytes())[0] for pid in pids)
 
 
 def _serving() -> Iterator[psutil.Process]:

@@ -57,8 +57,8 @@ def client_limit(
         name, worst = max(found, key=lambda one: _DOUBT.index(one[1].verdict))
         return replace(worst, fact=f"host {name}: {worst.fact}")
     return _client_limit(
-        result.client, rate(result), _idle_share(result), server_on_host=server_on_host,
-        ceiling_per_s=ceiling_per_s,
+        result.client, rate(result), host_idle_share(result.deltas, result.window_s),
+        server_on_host=server_on_host, ceiling_per_s=ceiling_per_s,
     )  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def host_limit(
     here = host_address(host.name).is_here
     idle = None if host.around is None else host.around.idle_share
     if here:  # sampled all the time by the head
-        idle = _idle_share(result)
+        idle = host_idle_share(result.deltas, result.window_s)
     found = _client_limit(
         host.client, host.ended / host.client.window_s, idle,
         server_on_host=here and server_on_host, ceiling_per_s=ceiling_per_s,
@@ -89,11 +89,6 @@ def host_limit(
     if card is None or found.verdict == "finding":
         return found
     return Judgement("finding", card, "Take more hosts, faster cards, or a face with less to send.")
-
-
-def _idle_share(result: TrialResult) -> float | None:
-    begin, end = result.window_ns
-    return host_idle_share(result.deltas, (end - begin) / NS)
 
 
 def _client_limit(

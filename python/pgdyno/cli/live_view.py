@@ -139,7 +139,7 @@ def _point_line(event: PointMeasured) -> str:
 def trial_line(record: TrialRecord, count: int, *, lost: bool = False) -> Text:
     """What a trial came to; where its server was lost, why is told apart, and once."""
     head = f"trial {record.number:>2} of {count}  round {record.round}  {record.stage:<16}"
-    state = "broken off" if record.state is TrialState.RUNNING else str(record.state)
+    state = record.state.text
     said = state if lost else f"{state}: {record.reason}"
     if record.result is None:
         return Text.assemble(head, (f" {said}", "bold red"))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pgdyno.analysis.account_facts import Account
 from pgdyno.analysis.window_facts import WindowFacts
 from pgdyno.diagnosis.rule import Need
-from pgdyno.model.cpu_states import CPU_STATES
-
-_HOST = tuple(f"cpu.{state}_s" for state in CPU_STATES)
+from pgdyno.model.host_time import HOST_IDLE_COLUMNS
 
 
 def sessions(window: WindowFacts) -> str | None:
@@ -43,7 +41,7 @@ def host_cpu(window: WindowFacts) -> str | None:
     """What the server's host did."""
     if not window.driver.beside_server:
         return "the server's host was not looked at"
-    return counters(*_HOST, "server.cpu_s")(window)
+    return counters(*HOST_IDLE_COLUMNS, "server.cpu_s")(window)
 
 
 def counters(*names: str) -> Need:

@@ -39,6 +39,11 @@ class TrialState(StrEnum):
     DEGRADED = "degraded"  # measured with the hosts that were left: compared with nothing
     FAILED = "failed"  # no numbers: see reason
 
+    @property
+    def text(self) -> str:
+        """The same of a run that has ended: what was running then was broken off."""
+        return "broken off" if self is TrialState.RUNNING else str(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Counts:

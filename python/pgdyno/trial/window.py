@@ -36,7 +36,6 @@ from pgdyno.trial.servers import recorders_of_servers, with_servers
 from pgdyno.workload.describe import describe
 
 Progress = Callable[[DriveProgress], None]
-_NS = 1_000_000_000
 
 
 @dataclass(slots=True)
@@ -180,5 +179,4 @@ def drive_alone(
     ready = Ready(connection, (), None, None, 0.0, "", bindir)
     with Recorder(samplers_for(HOST_IDLE_COLUMNS)) as recorder:
         driven = drive_by_engine(ready, workload, protocol, c_load, Watch(progress))
-    begin, end = driven.window_ns
-    return driven, host_idle_share(growth(recorder.series(), driven), (end - begin) / _NS)
+    return driven, host_idle_share(growth(recorder.series(), driven), driven.window_s)

@@ -80,7 +80,9 @@ def _replaced(facts: Facts) -> Table:
             (
                 Cell(f"{one.number} {one.stage}"),
                 Cell(str(one.round)),
-                Cell(_state_text(one.state), "bad" if one.state in ("failed", "invalid") else ""),
+                Cell(
+                    TrialState(one.state).text, "bad" if one.state in ("failed", "invalid") else ""
+                ),
                 _number(one.throughput),
                 Cell(str(one.replaced_by)),
                 Cell(one.reason or "its round was broken off or had others that failed"),
@@ -111,12 +113,7 @@ def _untold(trial: TrialFacts) -> str:
 
 
 def _state(trial: TrialFacts) -> Cell:
-    return Cell(_state_text(trial.state), "" if trial.state == "finished" else "bad")
-
-
-def _state_text(state: str) -> str:
-    """What became of it: a report is of a run that has ended."""
-    return "broken off" if state == TrialState.RUNNING else state
+    return Cell(TrialState(trial.state).text, "" if trial.state == "finished" else "bad")
 
 
 def _number(value: float | None) -> Cell:
