@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from pgdyno import core
 from pgdyno.loader.copy import How, estimate, load
 from pgdyno.loader.room import require_room
+from pgdyno.loader.spec import load_spec
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError, TargetError
 from pgdyno.shell import postgres_user
@@ -89,6 +94,25 @@ def test_a_killed_load_goes_on_without_loading_twice(cluster: Cluster, whole: Co
     assert keys(connection) == keys(whole)
     with pytest.raises(DriveError, match="is complete, there is nothing to resume"):
         load(connection, SPEC, RESUME)
+
+
+def test_a_load_that_is_stopped_twice_ends(cluster: Cluster) -> None:
+    """Whoever stops it again, as its end does, comes while the server is asked to cancel."""
+    connection = new_database(cluster.connection(), "stopped_twice")
+    how = How(connections=2, copies="batches")
+    under_way = core.Load(json.dumps(load_spec(connection, SPEC, how, LOADED_AT)))
+    under_way.start()
+    until(lambda: json.loads(under_way.poll())["rows"] > 0, "copy")
+
+    stops = [threading.Thread(target=under_way.stop, daemon=True) for _ in range(8)]
+    for stop in stops:
+        stop.start()
+        time.sleep(0.001)
+    for stop in stops:
+        stop.join(DEADLINE_S)
+        assert not stop.is_alive()
+    with pytest.raises(core.CoreError, match="stopped in phase copy"):
+        under_way.result()
 
 
 @pytest.mark.wide

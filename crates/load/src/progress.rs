@@ -203,9 +203,12 @@ impl Shared {
         *self.state.borrow()
     }
 
-    /// For waiting until the load does not go on.
-    pub(super) fn follow(&self) -> watch::Receiver<LoadState> {
-        self.state.subscribe()
+    /// Waits until the load does not go on. What comes after holds no look at the state: whoever
+    /// ends it a second time waits for all looks to be over, and all later looks wait for him.
+    pub(super) async fn ended(&self) {
+        let mut state = self.state.subscribe();
+        // The sender is ours, and so never gone.
+        let _look = state.wait_for(|state| *state != LoadState::Running).await;
     }
 
     pub(super) fn rows(&self) -> u64 {

@@ -9,7 +9,7 @@ use workload::dataset::Dataset;
 
 use super::{
     job::{Unfinished, run},
-    progress::{LoadState, Shared},
+    progress::Shared,
     step_queue::StepQueue,
     steps::Step,
     tables::ATTENDANCE,
@@ -102,12 +102,11 @@ impl Worker<'_> {
         buffer: &mut Vec<u8>,
     ) -> Result<(), Unfinished> {
         let key = session.cancel_key();
-        let mut state = self.shared.follow();
         let mut work = pin!(run(step, session, self.dataset, self.shared, buffer));
         tokio::select! {
             biased;
             done = &mut work => done,
-            _changed = state.wait_for(|state| *state != LoadState::Running) => {
+            () = self.shared.ended() => {
                 cancel(key, self.target).await;
                 // A COPY sees the stop by itself; a statement ends with the server's error.
                 let _ended = timeout(CANCEL_PATIENCE, work).await;

@@ -21,6 +21,7 @@ from typing import get_args
 from pgdyno.api import kept_ceilings
 from pgdyno.api.experiments.calibration import calibrate
 from pgdyno.api.kept_ceilings import Load, ceilings_of, kept_here
+from pgdyno.drive.worker import end_with
 from pgdyno.model.calibration import Ceiling
 from pgdyno.model.errors import Interrupted
 from pgdyno.model.fleet import Fleet
@@ -93,7 +94,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    # The thread that waits for the end of standard input would be waited for.
-    code = main()
-    sys.stdout.flush()
-    os._exit(code)
+    end_with(main)

@@ -40,8 +40,7 @@ from typing import Any
 from pgdyno import core
 from pgdyno.drive.listening import Listening, waits
 from pgdyno.drive.surroundings import Reading, between, read
-from pgdyno.drive.worker import PROGRESS_S, STOP_SIGNALS, failure, pause_s
-from pgdyno.model.errors import DriveError
+from pgdyno.drive.worker import PROGRESS_S, STOP_SIGNALS, end_with, pause_s, told_of_failure
 from pgdyno.model.fleet import Machine
 from pgdyno.model.version import VERSION
 
@@ -171,25 +170,22 @@ def main() -> int:
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # also of the thread that listens
     host = _Host()
-    try:
-        host.say(json.dumps({"hello": asdict(machine())}))
-        threading.Thread(target=host.listen, name="pgdyno head", daemon=True).start()
-        while (task := host.task()) is not None and task[0] == "load":
-            host.say(f'{{"result": {_load(host, task[1])}}}')
-        if task is None:
-            return 0
-        result, around = _drive(host, task[1])
-        host.say(f'{{"result": {result}, "around": {json.dumps(around)}}}')
-        while host.left_s is None:  # the clocks are compared once more
-            if signal.sigtimedwait(STOP_SIGNALS, PROGRESS_S / 10) is not None:
-                return 0
-            host.notice_silence()
-    except (core.CoreError, DriveError) as error:
-        host.say(failure(error))
-        return 1
-    except BrokenPipeError:  # nobody listens any more: nothing to say, to nobody
-        return 1
-    return 0
+    return told_of_failure(lambda: _serve(host), host.say)
+
+
+def _serve(host: _Host) -> None:
+    host.say(json.dumps({"hello": asdict(machine())}))
+    threading.Thread(target=host.listen, name="pgdyno head", daemon=True).start()
+    while (task := host.task()) is not None and task[0] == "load":
+        host.say(f'{{"result": {_load(host, task[1])}}}')
+    if task is None:
+        return
+    result, around = _drive(host, task[1])
+    host.say(f'{{"result": {result}, "around": {json.dumps(around)}}}')
+    while host.left_s is None:  # the clocks are compared once more
+        if signal.sigtimedwait(STOP_SIGNALS, PROGRESS_S / 10) is not None:
+            return
+        host.notice_silence()
 
 
 class _Window:
@@ -255,7 +251,4 @@ def _done(
 
 
 if __name__ == "__main__":
-    # The thread that listens may hold standard input, which the interpreter would wait for.
-    code = main()
-    sys.stdout.flush()
-    os._exit(code)
+    end_with(main)

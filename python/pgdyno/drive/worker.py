@@ -14,7 +14,10 @@ import os
 import signal
 import sys
 import time
-from typing import Any
+import traceback
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NoReturn
 
 from pgdyno import core
 from pgdyno.model.errors import DriveError
@@ -37,15 +40,43 @@ def main() -> int:
     spec_json = sys.stdin.readline()
     # Taken by `sigtimedwait` where we sleep, so that no handler interrupts anything.
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    say = partial(print, flush=True)
+    return told_of_failure(lambda: say(f'{{"result": {_drive(spec_json)}}}'), say)
+
+
+def told_of_failure(work: Callable[[], None], say: Callable[[str], None]) -> int:
+    """Work, and say how it failed, if it did and anybody listens.
+
+    Returns:
+        The exit code: 0; 1 after an error, or when nobody listens any more.
+    """
     try:
-        result = _drive(spec_json)
-        print(f'{{"result": {result}}}', flush=True)
-    except (core.CoreError, DriveError) as error:
-        print(failure(error), flush=True)
-        return 1
-    except BrokenPipeError:  # nobody listens any more: nothing to say, to nobody
+        try:
+            work()
+        except (core.CoreError, DriveError) as error:
+            say(failure(error))
+            return 1
+    except BrokenPipeError:  # nothing to say, to nobody
         return 1
     return 0
+
+
+def end_with(main: Callable[[], int]) -> NoReturn:
+    """Do all that a process is for, and end it at once, whatever its other threads do.
+
+    The interpreter's own end would wait for a thread that reads standard input, and for work of the
+    core's that nobody asks for any more.
+    """
+    code = 1
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        pass  # nobody listens any more
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
 
 
 def _drive(spec_json: str) -> str:
@@ -85,4 +116,4 @@ def failure(error: core.CoreError | DriveError) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_with(main)

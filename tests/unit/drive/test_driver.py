@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -117,3 +118,22 @@ def test_a_program_that_drives_has_nothing_in_memory_that_it_does_not_need(progr
     done = run([sys.executable, "-c", words])
 
     assert {"numpy", "pydantic", "psycopg", "scipy"}.isdisjoint(done.stdout.split())
+
+
+@pytest.mark.parametrize("program", ["worker", "host_worker"])
+def test_a_failure_that_nobody_hears_of_ends_the_process_without_a_word(program: str) -> None:
+    words = [sys.executable, "-P", "-m", f"pgdyno.drive.{program}"]
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        if program == "host_worker":
+            assert "hello" in process.stdout.readline()
+        process.stdout.close()
+        process.stdin.write('{"load": {}}\n')
+        process.stdin.flush()
+
+        assert process.stderr.read() == ""
+        assert process.wait(DEADLINE_S) == 1
