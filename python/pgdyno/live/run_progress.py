@@ -85,13 +85,14 @@ class RunProgress:
         self.step: str | None = None
         self.state: LoadProgress | DriveProgress | None = None
         self._overhead_s: list[float] = []
-        self._trial_began = clock()
+        self._began = self._trial_began = clock()
 
     def hear(self, event: Event) -> None:
         """Take in what happened."""
         match event:
             case RunBegun():
                 self.plan, self.todo, self.done = event.plan, event.todo, 0
+                self._began = self._clock()
             case PhaseBegun():
                 if event.trial is not self.trial:
                     self._trial_began = self._clock()
@@ -114,7 +115,17 @@ class RunProgress:
         self._overhead_s.append(max(0.0, self._clock() - self._trial_began - measuring))
 
     def left_s(self) -> float:
-        """Seconds left for the whole plan, by what the trials so far took besides measuring."""
+        """Seconds left for the whole plan, by what the trials so far took besides measuring.
+
+        Before one has ended, by the plan's own estimate, in which loading is a part of its own.
+        """
+        if self.plan is not None and not self._overhead_s:
+            planned, share = self.plan.estimate, self.todo / max(1, len(self.plan.trials))
+            measured = max(0, self.todo - (self.trial is not None)) / max(1, self.todo)
+            return max(
+                share * (planned.measuring_s + planned.other_s) - (self._clock() - self._began),
+                share * planned.measuring_s * measured,
+            )
         each = self._each_s()
         return max(0.0, (self.todo - self.done) * each - self._begun_s(each))
 

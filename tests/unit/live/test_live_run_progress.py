@@ -68,7 +68,8 @@ def test_the_time_left_goes_with_the_clock_and_then_by_what_trials_took() -> Non
     assert progress.moment().share == pytest.approx(0.25)
 
     clock.now += 10 * EACH_S
-    assert progress.left_s() == pytest.approx(8 * EACH_S), "a late trial takes none of the others"
+    least = 8 * (WARMUP_S + WINDOW_S)
+    assert progress.left_s() == pytest.approx(least), "a late trial takes none of the others"
     assert progress.moment().share == 1.0
 
     clock.now += 60 - 10.25 * EACH_S  # it took a minute in all
@@ -76,6 +77,20 @@ def test_the_time_left_goes_with_the_clock_and_then_by_what_trials_took() -> Non
     progress.hear(PhaseBegun(a_trial(2), "restore"))
     assert progress.left_s() == pytest.approx(8 * 60)
     assert progress.moment().done == 1
+
+
+def test_the_time_left_goes_down_while_the_fixture_is_made_and_does_not_jump_after_it() -> None:
+    clock = Clock()
+    progress = RunProgress(clock)
+    loading = replace(PLAN, estimate=replace(PLAN.estimate, other_s=90.0))
+    progress.hear(replace(BEGUN, plan=loading))
+    all_s = progress.left_s()
+    progress.hear(PhaseBegun(None, "load"))
+    clock.now += 60.0
+    assert progress.left_s() == pytest.approx(all_s - 60.0)
+
+    progress.hear(PhaseBegun(a_trial(), "restore"))
+    assert progress.left_s() == pytest.approx(all_s - 60.0)
 
 
 def test_before_the_first_trial_ended_the_estimate_of_the_plan_holds() -> None:
