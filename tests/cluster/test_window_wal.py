@@ -55,7 +55,9 @@ def test_it_is_told_by_kind_and_relation_as_far_as_segments_are_left(
     if rest is not None:  # else all was gone, or went while it was read
         assert 0 < rest.share <= 1
     else:
-        assert any(note.startswith("WAL not known: ") for note in found["few"].notes)
+        assert any(
+            note.startswith("what its WAL was made of is not known") for note in found["few"].notes
+        )
 
     facts = {one.stage: one for one in run.facts.wal}
     assert facts["stock"].commits == wal.commits

@@ -46,8 +46,8 @@ def _terms(facts: Facts) -> str:
         f"{METRICS[facts.headline]}. A ratio of ×1.10 is 10% more; in its interval the true one"
         f" lies with {words.confidence(facts.confidence)} confidence. Rounds are paired: all stages"
         " are measured once in each. A ratio is the middle of what rounds tell, each for itself,"
-        " and not that of the two medians beside it. p99 is the time that 1 request in 100 exceeds."
-        " Rungs say what"
+        " and not that of the two medians beside it. p99 is the time that 1 request in 100 exceeds,"
+        " p99.9 the one that 1 in 1,000 exceeds. Rungs say what"
         f" a stage may lose: {'; '.join(words.rung(one) for one in rungs)}."
     )
 

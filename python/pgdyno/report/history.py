@@ -43,6 +43,8 @@ def lines(found: HistoryFacts) -> Iterator[str]:
                 f" before ({_chance(change.p)})"
             )
         yield text
+    if any(line.throughput is not None for line in found.lines):
+        yield "Throughput is the geometric mean of a stage's rounds; its report shows their median."
     for one in found.gates:
         yield gate_line(one)
     for one_left in found.left_out:

@@ -209,7 +209,9 @@ def _wal(
     except Exception as error:
         if (failure := as_pgdyno_error(error)) is None:
             raise
-        return None, (f"WAL not known: {failure.line}",)
+        return None, (
+            f"what its WAL was made of is not known, which touches no other figure: {failure.fact}",
+        )
 
 
 def _profile(

@@ -78,6 +78,26 @@ def test_signals_have_a_panel_for_each_stage_and_one_scale_for_each_row(facts: F
     assert chart.across(told) == 3
 
 
+@pytest.mark.parametrize(
+    ("unit", "highest", "ticks"),
+    [
+        ("1", 0.2, "~g"),
+        ("1/s", 0.5, "~g"),
+        ("1", 3.0, "~s"),
+        ("B/s", 2e7, "~s"),
+        ("share", 0.3, ".0%"),
+    ],
+)
+def test_no_axis_writes_a_tenth_as_a_hundred_m(
+    facts: Facts, unit: str, highest: float, ticks: str
+) -> None:
+    first = facts.trials[0]
+    line = SignalLine(first.number, first.stage, (-1.0, 1.0, 2.0), (0.0, highest, highest / 2))
+    told = replace(facts, signals=(Signal("vda: requests under way", unit, (line,)),))
+    (panel,) = charts()["signals"].panels(told)
+    assert panel.figure.layout.yaxis.tickformat == ticks
+
+
 def test_a_checkpoint_is_darker_where_it_flushed_and_that_is_explained(facts: Facts) -> None:
     first = facts.trials[0]
     assert first.timeline is not None

@@ -41,7 +41,7 @@ def _panel(facts: Facts, signal: Signal, line: SignalLine, trial: TrialFacts, in
         hovertemplate=f"%{{x:.0f}} s<br>%{{y:{shown}}}<extra></extra>",
     )
     unit = "" if signal.unit in ("share", "1") else signal.unit
-    yaxis = look.axis(unit, range=[low, high], nticks=4, tickformat=shown.replace(".3", "~"))
+    yaxis = look.axis(unit, range=[low, high], nticks=4, tickformat=_ticks(signal.unit, high))
     drawing = time_axis.figure(facts, trial.timeline, [drawn], yaxis)
     title = f"{signal.name} · {time_axis.title(trial)}"
     alt = (
@@ -49,6 +49,12 @@ def _panel(facts: Facts, signal: Signal, line: SignalLine, trial: TrialFacts, in
         f" {digits_text(min(line.values))} and {digits_text(max(line.values))} {unit or 'of 1'}."
     )
     return Panel(title, alt, drawing)
+
+
+def _ticks(unit: str, high: float) -> str:
+    """How the axis of a signal is written: `100m` for a tenth is read as a hundred millions."""
+    shown = _FORMATS[unit].replace(".3", "~")
+    return "~g" if shown == "~s" and high < 1 else shown
 
 
 def _broken(line: SignalLine) -> tuple[list[float | None], list[float | None]]:
