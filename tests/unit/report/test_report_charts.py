@@ -10,7 +10,7 @@ import pytest
 import pgdyno
 import pgdyno.report.charts as package
 from pgdyno.analysis.facts import Facts
-from pgdyno.analysis.signal_facts import Signal, SignalLine
+from pgdyno.analysis.signal_facts import Signal, SignalLine, SignalUnit
 from pgdyno.analysis.timeline_facts import Checkpoint, Mark
 from pgdyno.model.units import count_text
 from pgdyno.report.charts import charts, look
@@ -89,7 +89,7 @@ def test_signals_have_a_panel_for_each_stage_and_one_scale_for_each_row(facts: F
     ],
 )
 def test_no_axis_writes_a_tenth_as_a_hundred_m(
-    facts: Facts, unit: str, highest: float, ticks: str
+    facts: Facts, unit: SignalUnit, highest: float, ticks: str
 ) -> None:
     first = facts.trials[0]
     line = SignalLine(first.number, first.stage, (-1.0, 1.0, 2.0), (0.0, highest, highest / 2))
