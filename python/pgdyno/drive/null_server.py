@@ -12,9 +12,11 @@ import json
 import os
 import signal
 import sys
+from functools import partial
+from typing import Any
 
 from pgdyno import core
-from pgdyno.model.errors import DriveError
+from pgdyno.drive.worker import end_with, told_of_failure
 
 
 def main() -> int:
@@ -26,29 +28,19 @@ def main() -> int:
     # The parent's end, or that of our input, stops us; Ctrl-C is the parent's business.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     order = json.loads(sys.stdin.readline())
-    try:
-        if order["cpus"]:
-            os.sched_setaffinity(0, order["cpus"])
-        server = core.NullServer(json.dumps(order["spec"]))
-        server.start()
+    return told_of_failure(lambda: _serve(order), partial(print, flush=True))
+
+
+def _serve(order: dict[str, Any]) -> None:
+    if order["cpus"]:
+        os.sched_setaffinity(0, order["cpus"])
+    server = core.NullServer(json.dumps(order["spec"]))
+    server.start()
+    print(server.poll(), flush=True)
+    for _line in sys.stdin:
         print(server.poll(), flush=True)
-        for _line in sys.stdin:
-            print(server.poll(), flush=True)
-        server.stop()
-    except core.CoreError as error:
-        _refuse(*error.args)
-        return 1
-    except DriveError as error:  # the core is of other sources
-        _refuse("drive", error.fact, error.hint)
-        return 1
-    except BrokenPipeError:  # nobody listens any more
-        return 1
-    return 0
-
-
-def _refuse(kind: str, fact: str, hint: str | None) -> None:
-    print(json.dumps({"error": {"kind": kind, "fact": fact, "hint": hint}}), flush=True)
+    server.stop()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_with(main)

@@ -117,17 +117,14 @@ class RunProgress:
     def left_s(self) -> float:
         """Seconds left for the whole plan, by what the trials so far took besides measuring.
 
-        Before one has ended, by the plan's own estimate, in which loading is a part of its own.
+        Before one has ended, by the plan's own estimate, of which the fixture takes its part.
         """
-        if self.plan is not None and not self._overhead_s:
-            planned, share = self.plan.estimate, self.todo / max(1, len(self.plan.trials))
-            measured = max(0, self.todo - (self.trial is not None)) / max(1, self.todo)
-            return max(
-                share * (planned.measuring_s + planned.other_s) - (self._clock() - self._began),
-                share * planned.measuring_s * measured,
-            )
         each = self._each_s()
-        return max(0.0, (self.todo - self.done) * each - self._begun_s(each))
+        if self.plan is None or self._overhead_s:
+            return max(0.0, (self.todo - self.done) * each - self._begun_s(each))
+        fixture_s = (self._trial_began if self.trial else self._clock()) - self._began
+        measuring_s = self.todo * self.plan.estimate.measuring_s / max(1, len(self.plan.trials))
+        return max(0.0, max(self.todo * each - fixture_s, measuring_s) - self._begun_s(each))
 
     def left_text(self) -> str:
         """The same for people; of a plan that stops when it is decided, it is the most."""

@@ -120,7 +120,7 @@ def test_a_program_that_drives_has_nothing_in_memory_that_it_does_not_need(progr
     assert {"numpy", "pydantic", "psycopg", "scipy"}.isdisjoint(done.stdout.split())
 
 
-@pytest.mark.parametrize("program", ["worker", "host_worker"])
+@pytest.mark.parametrize("program", ["worker", "host_worker", "null_server"])
 def test_a_failure_that_nobody_hears_of_ends_the_process_without_a_word(program: str) -> None:
     words = [sys.executable, "-P", "-m", f"pgdyno.drive.{program}"]
     with subprocess.Popen(
@@ -132,7 +132,7 @@ def test_a_failure_that_nobody_hears_of_ends_the_process_without_a_word(program:
         if program == "host_worker":
             assert "hello" in process.stdout.readline()
         process.stdout.close()
-        process.stdin.write('{"load": {}}\n')
+        process.stdin.write('{"load": {}, "spec": {}, "cpus": null}\n')
         process.stdin.flush()
 
         assert process.stderr.read() == ""
