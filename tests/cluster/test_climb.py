@@ -12,7 +12,7 @@ import pytest
 
 import pgdyno
 from pgdyno.analysis.diagnosis_facts import Gain, RuleAnswer
-from pgdyno.analysis.run import plan_in
+from pgdyno.analysis.judged import plan_in
 from pgdyno.api import proposing
 from pgdyno.catalog import moves
 from pgdyno.diagnosis.moves import Candidate

@@ -38,11 +38,12 @@ from pgdyno.analysis.facts import (
     StepFacts,
 )
 from pgdyno.analysis.hosts import fleet_facts
+from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.proof import proof_facts
 from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.analysis.replica_facts import Levels, ReplicaRow
 from pgdyno.analysis.resource_facts import ProcessRow, ProcessUse
-from pgdyno.analysis.run import analyse, plan_in
+from pgdyno.analysis.run import analyse
 from pgdyno.analysis.server_facts import ServerRow, ServersFacts, UnlikeSetting
 from pgdyno.analysis.setting_facts import ServerSetting
 from pgdyno.analysis.snapshot_facts import (

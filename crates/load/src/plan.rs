@@ -186,8 +186,8 @@ impl Asked {
             ),
             Found::Part(_, done) if !drop_ours => refuse(
                 format!(
-                    "database {database} has a load that did not end, {} steps of it are done",
-                    done.len()
+                    "database {database} has a load that did not end, {}",
+                    done_text(done.len())
                 ),
                 "Go on with --resume, or begin again with --drop-ours.",
             ),
@@ -469,4 +469,12 @@ fn record(dataset: &dyn Dataset) -> BTreeMap<String, String> {
 fn differs<'a>(before: &dyn Dataset, after: &'a dyn Dataset) -> Option<&'a str> {
     let mut pairs = before.tables().iter().zip(after.tables());
     pairs.find(|(one, other)| one.columns != other.columns).map(|(_, table)| table.name.as_str())
+}
+
+/// How much of an earlier load there is.
+fn done_text(steps: usize) -> String {
+    match steps {
+        1 => "1 step of it is done".to_owned(),
+        many => format!("{many} steps of it are done"),
+    }
 }

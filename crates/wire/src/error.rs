@@ -36,6 +36,8 @@ enum Inner {
     Column(usize),
 }
 
+const NO_RIGHT: &str = "GRANT the role that right, or connect as another role.";
+const TOO_MANY: &str = "Ask for fewer connections, or raise max_connections of the server.";
 const NAMES_LOST: &str = "A pooler that gives each transaction another server session loses the \
                           names of statements: send them unnamed (prepare = unnamed), or use \
                           PgBouncer 1.21 or newer with max_prepared_statements.";
@@ -173,6 +175,8 @@ impl Error {
         match &*self.inner {
             Inner::Server { hint: Some(hint), .. } | Inner::Refused { hint, .. } => Some(hint),
             Inner::Server { sqlstate, message, .. } => match sqlstate.as_str() {
+                "42501" => Some(NO_RIGHT),
+                "53300" => Some(TOO_MANY),
                 "26000" | "42P05" => Some(NAMES_LOST),
                 "08P01" if message.contains("startup parameter") => Some(SETTINGS_REFUSED),
                 _ => None,

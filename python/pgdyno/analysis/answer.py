@@ -22,6 +22,7 @@ from pgdyno.analysis.plain import plain, tail_sentence
 from pgdyno.model.durability import NOT_KNOWN
 from pgdyno.model.wording import listed, plural
 
+FEW_ROUNDS = 3  # where nothing is compared
 FEW_PAIRS = 5  # fewer are named as a limit; the interval is honest, but wide and easily disturbed
 
 
@@ -63,7 +64,7 @@ def _shortened(stages: Sequence[StageFacts], *, quick: bool) -> Iterator[str]:
     verdicts = {one.to_first.verdict for one in stages if quick and one.to_first is not None}
     if verdicts & {"better", "worse", "equivalent"}:
         yield "This is a first look, shortened by --quick: the whole plan may find otherwise."
-    if "undecided" in verdicts:
+    if verdicts & {"undecided", "not judged"}:
         yield "A plan shortened by --quick seldom decides; without it, this one may."
 
 
@@ -158,10 +159,25 @@ def _finding(stages: Sequence[StageFacts], metric: str) -> str:
 
 
 def _besides(found: Sequence[StageFacts], first: StageFacts) -> str:
-    """The sentences after the gain: whose it is, and what the slowest requests do."""
-    said = [one for stage in found for one in credit_against(stage, first.name)]
+    """The sentences after the gain: over the stage before, whose it is, the slowest requests."""
+    said = [sentence for stage in found if (sentence := _to_previous(stage))]
+    said += [one for stage in found for one in credit_against(stage, first.name)]
     said += [sentence for stage in found if (sentence := tail_sentence(stage))]
     return "".join(f" {sentence}." for sentence in dict.fromkeys(said))
+
+
+def _to_previous(stage: StageFacts) -> str:
+    """What it gives beside the stage before; empty where that is the first, or not compared."""
+    before = stage.to_previous
+    if before is None or before.ratio is None or before.low is None or stage.to_first is None:
+        return ""
+    if before.base == stage.to_first.base:
+        return ""
+    share = words.confidence(before.confidence)
+    return (
+        f"`{stage.name}` gives {words.ratio(before)} that of `{before.base}`, the stage before"
+        f" ({share} interval {words.interval(before)}): {words.verdict(before)}"
+    )
 
 
 def _praise(stage: StageFacts, first: StageFacts, metric: str) -> str:
@@ -264,6 +280,10 @@ _TOLD_ALREADY = {"E4", "E6", "E11", "E14"}
 
 def _few(stages: Sequence[StageFacts]) -> list[Doubt]:
     pairs = [stage.to_first.rounds for stage in stages if stage.to_first]
+    if not pairs and 0 < (rounds := min(len(stage.rounds) for stage in stages)) < FEW_ROUNDS:
+        times = plural(rounds, "time")
+        return [Doubt(f"only {plural(rounds, 'round')}", grave=False,
+                      simply=f"it was measured only {times}")]  # fmt: skip
     if not pairs or min(pairs) >= FEW_PAIRS:
         return []
     few, simply = (

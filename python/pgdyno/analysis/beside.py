@@ -91,7 +91,7 @@ def _row(sides: Sequence[Side], known: Sequence[KnownRun], paired: Paired, compa
             found, hint = _unpaired(base, one, noise_or_why, others_known, comparisons)
         how: How = "paired" if one.run == base.run else "unpaired"
         guarded = _guarded(found, base, one, differing)
-        hint = hint if guarded.verdict == found.verdict else None
+        hint = hint if guarded is found else None
         against.append(Against(place, how, guarded, hint, differing))
     return Row(tuple(sides), tuple(against), noise)
 
@@ -112,7 +112,7 @@ def _guarded(
     found: Comparison, base: Side, other: Side, differing: Sequence[Differs]
 ) -> Comparison:
     """The same, not judged where the sides were not asked for, or not measured, alike."""
-    if found.ratio is None or found.verdict == Verdict.NOT_JUDGED.value:
+    if found.ratio is None:
         return found
     unlike = [one for one in differing if one.group in _OF_A_LOAD]
     if base.run == other.run:  # the plan meant it, and its comparison knows of it
@@ -122,7 +122,8 @@ def _guarded(
         more = f" and {len(unlike) - 3} more" if len(unlike) > 3 else ""
         return _unjudged(found, f"they were not asked for the same, or not measured alike: {named}"
                          f"{more}")  # fmt: skip
-    if base.run != other.run and (why := _without_cycles(base, other)):
+    judged = found.verdict != Verdict.NOT_JUDGED.value
+    if judged and base.run != other.run and (why := _without_cycles(base, other)):
         return _unjudged(found, why)
     return found
 

@@ -37,6 +37,7 @@ class Side:
     metric: str  # NOPM, or tps
     rung: str
     rounds: int  # finished ones
+    doubts: tuple[str, ...]  # grave ones of its report: what a verdict on it stands under
     failed: int  # trials that ended without numbers that may be used
     requests_failed: int  # of finished trials
     margin: float

@@ -14,9 +14,9 @@ from pgdyno.analysis.cycles import plan_cycles
 from pgdyno.analysis.efficiency import transactions
 from pgdyno.analysis.facts import Facts, Spread
 from pgdyno.analysis.hosts import machine_text
+from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.others import told_of
 from pgdyno.analysis.profile_facts import ProfileFacts
-from pgdyno.analysis.run import plan_in
 from pgdyno.analysis.snapshots import shapes_of
 from pgdyno.analysis.stages import over_cycles
 from pgdyno.analysis.stopping import still_needed
@@ -82,6 +82,7 @@ def side_of(stored: Stored, facts: Facts, stage: str, label: str) -> Side:
     return Side(
         label=label, run=info.ident, started_ns=info.started_ns, plan=plan.name, stage=stage,
         metric=plan.stage(stage).workload.headline, rung=found.rung, rounds=len(found.rounds),
+        doubts=tuple(one.text for one in facts.answer.against(stage)),
         failed=sum(one.counts_against_its_stage for one in mine),
         requests_failed=sum(kind.window.failed for one in results for kind in one.kinds),
         margin=facts.margin, confidence=facts.confidence,

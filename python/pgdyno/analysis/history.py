@@ -8,14 +8,14 @@ from math import exp, log
 
 from scipy import special
 
+from pgdyno.analysis.answer_facts import Answer, Confidence, Doubt
 from pgdyno.analysis.beside_facts import Gate
 from pgdyno.analysis.compared_stages import KnownRun, aspects, known_runs, levels
-from pgdyno.analysis.run import plan_in
+from pgdyno.analysis.judged import judged, plan_in
+from pgdyno.analysis.stored import Stored
 from pgdyno.analysis.tails import BEYOND_MIN
 from pgdyno.model.errors import PgdynoError
-from pgdyno.model.plan import Plan
 from pgdyno.model.run import TrialRecord, TrialState
-from pgdyno.model.wording import plural
 from pgdyno.stats.between_runs import session_noise
 from pgdyno.stats.change_points import change_points
 from pgdyno.stats.window_end import exact_below
@@ -24,7 +24,6 @@ from pgdyno.store.histogram import merged_quantiles
 
 SCHEMA = "pgdyno.history/1"
 CONFIDENCE = 0.95
-ROUNDS_MIN = 3
 _P99 = 0.99
 
 
@@ -46,7 +45,8 @@ class HistoryLine:
     low: float | None  # with the noise between sessions; None: not known
     high: float | None
     p99_ns: int | None  # of the first kind, rounds merged; None: too few requests
-    doubt: str | None  # why no verdict should rest on it; None: nothing speaks against that
+    confidence: Confidence  # as its report has it
+    doubt: str | None  # what limits that, the gravest first; None: nothing does
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,7 @@ def run_lines(run: RunFile) -> RunLines:
     """
     info, trials = run.info(), run.trials()
     plan = plan_in(info)
+    said = judged(run, Stored(run)).answer
     known = {one.stage: one for one in known_runs(run)}
     lines, series = [], []
     for stage in plan.stages:
@@ -95,13 +96,15 @@ def run_lines(run: RunFile) -> RunLines:
         finished = [one for one in mine if one.state is TrialState.FINISHED and one.result]
         of = aspects(info, plan, stage, trials)
         mean = known[stage.name].mean if stage.name in known else None
+        doubts = _doubts(said, stage.name)
         lines.append(
             HistoryLine(
                 series=0, started_ns=info.started_ns, run=info.ident, file=run.path.name,
                 plan=plan.name, stage=stage.name, host=of["host"].get("cpu_model", "not told"),
                 build=of["build"].get("version", "not told"), metric=stage.workload.headline,
                 rounds=len(finished), throughput=exp(mean.log_mean) if mean else None,
-                low=None, high=None, p99_ns=_p99(finished), doubt=_doubt(plan, mine, finished),
+                low=None, high=None, p99_ns=_p99(finished),
+                confidence=said.confidence, doubt=_told(doubts, stage.name),
             )
         )  # fmt: skip
         of_host = known[stage.name].host if stage.name in known else ()
@@ -159,11 +162,18 @@ def _p99(finished: Sequence[TrialRecord]) -> int | None:
     return ns if bound is None or ns < bound else None
 
 
-def _doubt(plan: Plan, mine: Sequence[TrialRecord], finished: Sequence[TrialRecord]) -> str | None:
-    failed = sum(one.counts_against_its_stage for one in mine)
-    if failed:
-        return f"{failed} of {plural(len(mine), 'trial')} failed"
-    if len(finished) < ROUNDS_MIN:
-        rounds = plural(len(mine), "round")
-        return f"{len(finished)} of {rounds} finished, {ROUNDS_MIN} are needed"
-    return "a quick run" if plan.quick else None
+def _doubts(said: Answer, stage: str) -> tuple[Doubt, ...]:
+    """What limits a run's report: what is said of the stage first, and gravest first."""
+
+    def order(one: Doubt) -> tuple[bool, bool]:
+        return bool(one.stages) and stage not in one.stages, not one.grave
+
+    return tuple(sorted(said.doubts, key=order))
+
+
+def _told(doubts: Sequence[Doubt], stage: str) -> str | None:
+    if not doubts:
+        return None
+    first, more = doubts[0], len(doubts) - 1
+    told = first.text if stage in first.stages or not first.stages else first.whole
+    return f"{told}, and {more} more" if more else told

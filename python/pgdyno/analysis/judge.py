@@ -21,6 +21,7 @@ from pgdyno.model.fleet import HostResult
 from pgdyno.model.host_address import host_address
 from pgdyno.model.host_time import host_idle_share
 from pgdyno.model.run import TrialRecord, TrialResult
+from pgdyno.model.wording import plural
 from pgdyno.stats.client_limit import client_limit as judge_client
 from pgdyno.stats.client_limit import load_of
 from pgdyno.stats.finding import Answer, Clear, Finding
@@ -165,13 +166,19 @@ def placement(trials: Sequence[TrialRecord], *, server_on_host: bool) -> Judgeme
 
 
 def most_doubtful(judgements: Sequence[Judgement | None]) -> Judgement | None:
-    """The judgement of the most doubtful round, with the number of rounds that share it."""
+    """The judgement of the most doubtful round, with the number of rounds that share it.
+
+    The fact is that round's; where others of the same verdict have other facts, it says of how many
+    it is.
+    """
     known = [one for one in judgements if one is not None]
     if not known:
         return None
     worst = max(known, key=lambda one: _DOUBT.index(one.verdict))
-    alike = sum(one.verdict == worst.verdict for one in known)
-    return replace(worst, rounds=alike, of_rounds=len(known))
+    alike = [one for one in known if one.verdict == worst.verdict]
+    same = sum(one.fact == worst.fact for one in alike)
+    fact = worst.fact if same == len(alike) else f"in {plural(same, 'round')}: {worst.fact}"
+    return replace(worst, fact=fact, rounds=len(alike), of_rounds=len(known))
 
 
 def _judgement(answer: Answer) -> Judgement:

@@ -86,9 +86,19 @@ def _ratio(stage: StageFacts) -> float:
 
 def _sentences(stage: StageFacts) -> tuple[str, ...]:
     assert stage.to_first is not None
-    gain = f"`{stage.name}` is {_faster(_ratio(stage))} `{stage.to_first.base}`"
+    gain = f"`{stage.name}` is {_faster(_ratio(stage))} `{stage.to_first.base}`{_beyond(stage)}"
     risk = _risk(stage)
     return (f"{gain}, {risk}.", *_whose(stage), *_slowest(stage))
+
+
+def _beyond(stage: StageFacts) -> str:
+    """What it gains over the stage before, where that is shown and not the first."""
+    before = stage.to_previous
+    if before is None or before.ratio is None or before.verdict != "better":
+        return ""
+    if stage.to_first is not None and before.base == stage.to_first.base:
+        return ""
+    return f" and {_faster(before.ratio)} `{before.base}`"
 
 
 def _risk(stage: StageFacts) -> str:

@@ -12,7 +12,8 @@ from itertools import permutations
 from pgdyno.analysis import words
 from pgdyno.analysis.credit import changed_around, changed_settings
 from pgdyno.analysis.facts import Facts, StageFacts
-from pgdyno.analysis.run import compare_stages, plan_in
+from pgdyno.analysis.judged import plan_in
+from pgdyno.analysis.run import compare_stages
 from pgdyno.analysis.setting_facts import Recommended, RecommendedSetting
 from pgdyno.catalog import machine_knobs
 from pgdyno.catalog.entries import entries

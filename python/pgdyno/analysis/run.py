@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import asdict
 
 from pgdyno.analysis import words
-from pgdyno.analysis.answer import answer, further_doubts
-from pgdyno.analysis.answer_facts import Doubt
-from pgdyno.analysis.ceiling import ceiling_of_host, ceiling_of_trial
 from pgdyno.analysis.changes import found_configuration
-from pgdyno.analysis.comparable import asked_of, differences, shared
+from pgdyno.analysis.comparable import shared
 from pgdyno.analysis.compliance import requirements
-from pgdyno.analysis.credit import with_credit
-from pgdyno.analysis.cycles import PlanCycles, plan_cycles
 from pgdyno.analysis.deviations import deviations
 from pgdyno.analysis.disk_facts import StorageInUse
 from pgdyno.analysis.earlier_figures import reported_and_measured
-from pgdyno.analysis.facts import LABELS, SCHEMA, Comparison, Facts, Phases, StageFacts, TrialFacts
-from pgdyno.analysis.hosts import fleet_facts
-from pgdyno.analysis.judge import placement
-from pgdyno.analysis.losses import Losses, with_losses
-from pgdyno.analysis.mistakes import Seen, mistake_facts
-from pgdyno.analysis.one_device import against_itself, disks_below, on_one_device
+from pgdyno.analysis.facts import LABELS, SCHEMA, Comparison, Facts, Phases, StageFacts
+from pgdyno.analysis.judged import cycles_of, judged, plan_in
+from pgdyno.analysis.losses import Losses
+from pgdyno.analysis.one_device import against_itself, disks_below
 from pgdyno.analysis.others import OtherConditions, beside_each_other, other_conditions
-from pgdyno.analysis.predictions import with_predictions
 from pgdyno.analysis.processes import process_rows
 from pgdyno.analysis.profile_facts import ProfileFacts
 from pgdyno.analysis.profiles import profile_facts
@@ -39,28 +31,22 @@ from pgdyno.analysis.sessions import round_sessions, stage_sessions
 from pgdyno.analysis.shape import outages, part_facts, recovery_facts, step_facts
 from pgdyno.analysis.signals import signals
 from pgdyno.analysis.snapshots import plan_facts, statement_rows, table_rows
-from pgdyno.analysis.stages import comparison_facts, noise_facts, stage_facts, throughput_table
-from pgdyno.analysis.steadiness import cycle_steadiness
-from pgdyno.analysis.stopping import still_needed
+from pgdyno.analysis.stages import comparison_facts, noise_facts, throughput_table
 from pgdyno.analysis.storage_in_use import storage_in_use
 from pgdyno.analysis.stored import Stored
-from pgdyno.analysis.tails import with_tails
 from pgdyno.analysis.telemetry import telemetry_facts
-from pgdyno.analysis.trials import trial_facts
-from pgdyno.analysis.trust import merged_audit, merged_conditions
+from pgdyno.analysis.trust import merged_conditions
 from pgdyno.analysis.wal import stage_wal
 from pgdyno.imports.simultaneous import simultaneous
 from pgdyno.model.build import Build
-from pgdyno.model.errors import PgdynoError, PlanError
+from pgdyno.model.errors import PgdynoError
 from pgdyno.model.imported import Imported
 from pgdyno.model.manifest import HostManifest
 from pgdyno.model.plan import Plan
-from pgdyno.model.run import Fixture, RunInfo, Series, SnapshotRows, TrialRecord, TrialState
+from pgdyno.model.run import Fixture, RunInfo, TrialRecord
 from pgdyno.model.units import bytes_text
 from pgdyno.model.wording import listed
-from pgdyno.stats.compare import PlanComparison, compare_at_looks, compare_pair, compare_plan
-from pgdyno.stats.looks import Unjudged
-from pgdyno.stats.table import Table
+from pgdyno.stats.compare import compare_pair
 from pgdyno.store import RunFile
 from pgdyno.store.histogram import merged_quantiles
 from pgdyno.store.profiles import profile_of
@@ -81,43 +67,27 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         StoreError: The file cannot be read.
         PgdynoError: The plan in it asks for an impossible comparison.
     """
-    info, replaced = run.info(), run.replaced()
+    info, stored = run.info(), stored or Stored(run)
     fixtures = [each for one in run.fixtures() for each in (one, *one.others)]
-    stored, plan = stored or Stored(run), plan_in(info)
-    trials = still_needed(plan, info.host, run.trials(), replaced)
-    finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
-    series = {trial.number: stored.series(trial.number) for trial in trials}
-    cycles = _cycles(plan, itself := against_itself(plan, info.host), trials, stored)
-    table = throughput_table(plan, trials, replaced, cycles.short)
-    compared = _compared(plan, table, cycles, itself)
-    snapshots = {trial.number: stored.snapshots(trial.number) for trial in trials}
-    ceilings = _host_ceilings(info, plan, trials)
-    measured = _trial_facts(series, snapshots, info, plan, trials, ceilings)
-    stages = _judged(plan, trials, measured, compared, cycles, series, table, losses)
+    found = judged(run, stored, losses)
+    plan, trials, finished, stages = found.plan, found.trials, found.finished, found.stages
+    series, snapshots = found.series, found.snapshots
     names, versions = [stage.name for stage in plan.stages], _versions(plan, info)
-    audit = merged_audit(finished, {one.name: asked_of(one.workload) for one in plan.stages})
-    differing = differences(plan, finished)
-    mistakes = mistake_facts(Seen(plan, finished, stages, differing))
-    placed = placement(finished, server_on_host=plan.target.kind != "running")
-    again = sorted({one.round for one in replaced if not one.host_lost})
-    fleet = fleet_facts(names, trials, ceilings, server_on_host=plan.target.kind != "running")
     parts, met = part_facts(names, finished, merged_quantiles), _sessions(stored, names, finished)
     servers, replicas = servers_facts(plan, finished, parts), replica_rows(plan, finished, series)
-    said = answer(stages, measured, audit, differing, metric=plan.workload.headline,
-                  quick=plan.quick, further=[*_chance(stages, info), *further_doubts(
-                      again, mistakes, placed, cycles.facts, fleet, stages)])  # fmt: skip
     return Facts(
         schema=SCHEMA, label=_label(plan, replicas), ident=info.ident, pgdyno=info.pgdyno,
-        command=info.command, plan=plan.name, question=plan.question, answer=said,
+        command=info.command, plan=plan.name, question=plan.question, answer=found.answer,
         headline=plan.workload.headline, started_ns=info.started_ns, notes=plan.notes,
         trials_planned=len(trials), trials_finished=len(finished), quick=plan.quick,
-        stages=stages, trials=measured, steps=step_facts(names, finished, merged_quantiles),
-        replaced=tuple(replaced_facts(trial) for trial in replaced), outages=outages(trials),
+        stages=stages, trials=found.measured, steps=step_facts(names, finished, merged_quantiles),
+        replaced=tuple(replaced_facts(trial) for trial in found.replaced), outages=outages(trials),
         parts=() if servers else parts, earlier=reported_and_measured(plan, finished),
         imported=(others := beside_each_other(run.imported())),
         imported_together=simultaneous(others), recovery=recovery_facts(names, finished),
-        imported_conditions=_beside(plan, info, stages, versions, others), cycles=cycles.facts,
-        sessions=met, storage=_storage(stages, finished, stored, info.host),
+        imported_conditions=_beside(plan, info, stages, versions, others),
+        cycles=found.cycles.facts, sessions=met,
+        storage=_storage(stages, finished, stored, info.host),
         resources=resource_rows(names, finished, series), processes=process_rows(names, finished),
         signals=signals(names, finished, series, snapshots),
         statements=statement_rows(names, finished, snapshots),
@@ -125,10 +95,11 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         plans=plan_facts(names, finished, snapshots), protocol=protocol_costs(plan, finished),
         compliance=requirements(plan, finished), margin=plan.protocol.margin,
         confidence=plan.protocol.confidence, looks=plan.protocol.judged_after,
-        noise_floor=noise_facts(plan, table, plan.protocol.confidence), placement=placed,
-        warnings=compared.warnings, audit=audit, conditions=merged_conditions(fixtures, trials),
+        noise_floor=noise_facts(plan, found.table, plan.protocol.confidence),
+        placement=found.placed, warnings=found.warnings, audit=found.audit,
+        conditions=merged_conditions(fixtures, trials),
         checked_rounds=plan.protocol.checked_rounds, same=shared(plan, finished),
-        differences=differing, mistakes=mistakes, phases=_phases(info, trials),
+        differences=found.differing, mistakes=found.mistakes, phases=_phases(info, trials),
         deviations=(*deviations(info, names), *stale_reads(plan)), versions=versions,
         reference=words.flat(plan.reference), host=words.flat(asdict(info.host)),
         build=words.flat(asdict(info.build)) if _runs_installed(plan) else {},
@@ -136,39 +107,15 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         server=info.server, configuration=found_configuration(trials), diagnosis=(),  # by others
         fixture=_fixture(fixtures[0]) if fixtures else {},
         further_fixtures=tuple(_fixture(one) for one in fixtures[1:]),
-        profiles=_profiles(run, names, finished, stages), fleet=fleet, servers=servers,
+        profiles=_profiles(run, names, finished, stages), fleet=found.fleet, servers=servers,
         replica=replicas, telemetry=telemetry_facts(names, finished),
     )  # fmt: skip
-
-
-def _chance(stages: Sequence[StageFacts], info: RunInfo) -> Iterator[Doubt]:
-    """Disks that are one: who reads only the first screen has to know, too."""
-    found = on_one_device(stages, words.flat(asdict(info.host)))
-    return (Doubt(one, grave=False) for one in found)
 
 
 def _label(plan: Plan, replicas: Sequence[ReplicaRow]) -> str:
     """What stands beside every figure."""
     label = LABELS[plan.workload.headline]
     return f"{label}; {LABEL}" if replicas else label
-
-
-def _judged(
-    plan: Plan,
-    trials: Sequence[TrialRecord],
-    measured: Sequence[TrialFacts],
-    compared: PlanComparison,
-    cycles: PlanCycles,
-    series: Mapping[int, dict[str, Series]],
-    table: Table,
-    losses: Losses | None,
-) -> tuple[StageFacts, ...]:
-    """The stages with all that is said of each."""
-    found = stage_facts(plan, trials, measured, compared, merged_quantiles, cycles,
-                        cycle_steadiness(plan, trials, series))  # fmt: skip
-    found = with_predictions(with_credit(found, plan, table, compared), plan)
-    return with_tails(with_losses(found, plan, losses), plan, trials, table,
-                      cycles.compared.not_judged)  # fmt: skip
 
 
 def _beside(
@@ -202,17 +149,6 @@ def _storage(
     )  # fmt: skip
 
 
-def plan_in(info: RunInfo) -> Plan:
-    """The plan of a run.
-
-    Raises:
-        PlanError: It has none.
-    """
-    if info.plan is None:
-        raise PlanError(f"run {info.ident} has no plan", f"It was made by `{info.command}`.")
-    return info.plan
-
-
 def compare_stages(run: RunFile, stage: str, base: str) -> Comparison:
     """Compare any two stages of a run that ask for the same load.
 
@@ -231,81 +167,13 @@ def compare_stages(run: RunFile, stage: str, base: str) -> Comparison:
             "Their throughputs do not compare.",
         )
     trials = run.trials()
-    cycles = _cycles(plan, against_itself(plan, info.host), trials, Stored(run))
+    cycles = cycles_of(plan, against_itself(plan, info.host), trials, Stored(run))
     table = throughput_table(plan, trials, run.replaced(), cycles.short)
     one = compare_pair(
         table, stage, base, margin=plan.protocol.margin, confidence=plan.protocol.confidence,
         cycles=cycles.compared, rounds_max=plan.protocol.rounds_max,
     )  # fmt: skip
     return comparison_facts(one)
-
-
-def _cycles(
-    plan: Plan, itself: Unjudged, trials: Sequence[TrialRecord], stored: Stored
-) -> PlanCycles:
-    """Whole cycles, and which comparisons are not judged: for want of them, or of two storages."""
-    found = plan_cycles(plan, trials, stored)
-    of_cycles = found.compared.not_judged
-
-    def not_judged(stage: str, base: str) -> str | None:
-        return itself(stage, base) or of_cycles(stage, base)
-
-    return replace(found, compared=replace(found.compared, not_judged=not_judged))
-
-
-def _compared(plan: Plan, table: Table, cycles: PlanCycles, itself: Unjudged) -> PlanComparison:
-    protocol, loads = plan.protocol, {stage.name: stage.workload.load for stage in plan.stages}
-    if protocol.rounds_max is not None:
-        return compare_at_looks(
-            table,
-            protocol.rounds_max,
-            margin=protocol.margin,
-            loads=loads,
-            cycles=cycles.compared,
-            unjudged=itself,
-        )
-    return compare_plan(
-        table, margin=protocol.margin, confidence=protocol.confidence, loads=loads,
-        cycles=cycles.compared,
-    )  # fmt: skip
-
-
-def _trial_facts(
-    series: Mapping[int, dict[str, Series]],
-    snapshots: Mapping[int, Sequence[SnapshotRows]],
-    info: RunInfo,
-    plan: Plan,
-    trials: Sequence[TrialRecord],
-    ceilings: Mapping[int, Mapping[str, float]],
-) -> tuple[TrialFacts, ...]:
-    return tuple(
-        trial_facts(
-            trial,
-            series[trial.number],
-            server_on_host=plan.target.kind != "running",
-            snapshots=snapshots[trial.number],
-            quantiles=merged_quantiles,
-            ceiling_per_s=ceiling_of_trial(info, plan.stage(trial.stage).workload, trial.result)
-            if trial.result and not trial.result.fleet
-            else None,
-            host_ceilings=ceilings.get(trial.number, {}),
-        )
-        for trial in trials
-    )
-
-
-def _host_ceilings(
-    info: RunInfo, plan: Plan, trials: Sequence[TrialRecord]
-) -> dict[int, dict[str, float]]:
-    """What the driver of each host could have reached, by trial and host, as far as known."""
-    found: dict[int, dict[str, float]] = {}
-    for trial in trials:
-        fleet = trial.result.fleet if trial.result else None
-        for host in fleet.hosts if fleet else ():
-            ceiling = ceiling_of_host(info, plan.stage(trial.stage).workload, host)
-            if ceiling is not None:
-                found.setdefault(trial.number, {})[host.name] = ceiling
-    return found
 
 
 def _runs_installed(plan: Plan) -> bool:

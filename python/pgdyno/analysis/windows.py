@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pgdyno.analysis.ceiling import ceiling_of_trial, rate
-from pgdyno.analysis.run import plan_in
+from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.session_account import account_of
 from pgdyno.analysis.stopping import still_needed
 from pgdyno.analysis.stored import Stored

@@ -11,6 +11,9 @@ from pgdyno.model.wording import listed, plural
 from pgdyno.model.workload import TEXT_MIX
 
 NOTHING = "–"
+RATIO = (
+    "a ratio is the middle of what rounds tell, each for itself, and not that of the two medians"
+)
 NO_LOOK = "no look yet"
 _RATIO_LEAST, _RATIO_MOST = 0.001, 1000  # an interval of two rounds may end far beyond these
 

@@ -11,8 +11,9 @@ from pgdyno.analysis.beside import compared
 from pgdyno.analysis.beside_facts import Compared, Side
 from pgdyno.analysis.compared_stages import KnownRun, known_runs, side_of
 from pgdyno.analysis.facts import Comparison, Facts
+from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.limit import gates, require_limit
-from pgdyno.analysis.run import analyse, compare_stages, plan_in
+from pgdyno.analysis.run import analyse, compare_stages
 from pgdyno.analysis.stored import Stored
 from pgdyno.api.imports import import_results
 from pgdyno.api.printed import Printed

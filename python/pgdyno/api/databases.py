@@ -65,8 +65,10 @@ class Data:
             PlanError: Something is set that only TPC-C has, a number is one that the core does not
                 take, or there are too many partitions.
         """
-        key = ("TpccSpec", "warehouses") if self.workload == "tpcc" else ("PgbenchSpec", "scale")
-        require_accepted(*key, self.scale, "scale")
+        if self.workload == "tpcc":
+            require_accepted("TpccSpec", "warehouses", self.scale, "warehouses")
+        else:
+            require_accepted("PgbenchSpec", "scale", self.scale, "scale")
         require_accepted("TpccSpec", "seed", self.seed, "seed")
         if self.workload == "tpcc":
             self._require_filled_partitions()

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pgdyno.api.planning import FROM_PYTHON, load_plan
 from pgdyno.catalog.contract import default, require_accepted
+from pgdyno.model.durability import LADDER
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.system_errors import reason
 from pgdyno.model.text import shell_line, visible
 from pgdyno.plan.schema.toml import toml_key
 from pgdyno.plan.schema.toml_text import value_text
-from pgdyno.plan.settings.checkpoints import shapes_cycle
 from pgdyno.store.output_file import require_closed, write_new
 
 EMBEDDED = "embedded"
@@ -28,7 +29,7 @@ _TEXT = """\
 #
 # Every key that may stand here: docs/reference/plan.md. Further plans: pgdyno plans.
 
-name = "first"
+name = {name}
 question = {question}
 
 [target]
@@ -45,8 +46,9 @@ stop = "decided" # both stages are measured until a look has decided which is be
 rounds = 20
 warmup_s = 10
 window_s = 30
-checkpoints = {checkpoints}
-lowest_rung = "{rung}" # what a stage may put at risk: D0 nothing, D2 the last commits
+checkpoints = "cycles" # windows hold whole checkpoint cycles; where those are long, so are windows
+cycles = 1
+lowest_rung = "{rung}" # what a stage may put at risk: {risk}
 
 [quick.protocol]
 stop = "rounds"
@@ -60,12 +62,12 @@ name = "as-it-is"
 why = "The server as it is: what the other stage is compared with."
 
 [[stage]]
-name = "tried"
+name = {stage}
 why = {why}
 settings = {{ {setting} = {value} }}
 """
-_WHOLE_CYCLES = '"cycles" # windows hold whole checkpoint cycles, which the setting changes'
-_BY_THE_CLOCK = '"ignore" # windows by the clock: the setting leaves checkpoint cycles as they are'
+_BESIDE_NAMES = re.compile(r"[^a-z0-9._-]+")
+_LETTERS_MAX = 48  # of a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,22 +103,26 @@ class FirstPlan:
         if not str(path).isprintable():
             raise PlanError(f"path {visible(str(path))} holds control characters", "Name another.")
         name, value = self.require_setting()
+        stage = _name_of(f"{name}-{value}", "changed")
         said = {
-            "path": shell_line([str(path)]), "target": self._target(),
+            "name": value_text(_name_of(Path(path).stem, Path(FILE_NAME).stem)),
+            "stage": value_text(stage), "path": shell_line([str(path)]), "target": self._target(),
             "warehouses": self.warehouses,
             "connections": max(8, 2 * (os.cpu_count() or 1)), "setting": toml_key(name),
             "value": value_text(value.strip("'")),
-            "checkpoints": _WHOLE_CYCLES if shapes_cycle(name) else _BY_THE_CLOCK,
             "question": value_text(f"What does {name} = {value} change here?"),
             "why": value_text(f"With {name} = {value}."),
         }  # fmt: skip
         # The rung that the setting leads to is known once the plan is resolved.
         try:
-            resolved = load_plan(tomllib.loads(_TEXT.format(**said, rung="D6")))
-        except PlanError as error:  # it is of what was answered: nobody has seen a plan yet
-            fact = error.fact.removeprefix(f"{FROM_PYTHON}: ").removeprefix("stage tried: ")
-            raise PlanError(fact, error.hint) from None
-        return _TEXT.format(**said, rung=resolved.stages[-1].rung)
+            resolved = load_plan(tomllib.loads(_TEXT.format(**said, rung="D6", risk="")))
+        except (PlanError, TargetError) as error:  # of an answer: nobody has seen a plan yet
+            fact = error.fact
+            for place in (FROM_PYTHON, f"stage {stage}", "target.bindir", "target.conninfo"):
+                fact = fact.removeprefix(f"{place}: ")
+            raise type(error)(fact, error.hint) from None
+        rung = resolved.stages[-1].rung
+        return _TEXT.format(**said, rung=rung, risk=LADDER[rung])
 
     def with_warehouses(self, answer: str) -> FirstPlan:
         """The same with another amount of data.
@@ -193,3 +199,9 @@ class FirstPlan:
                 " 'host=… dbname=…'.",
             )
         return f'kind = "running"\nconninfo = {value_text(self.server)}'
+
+
+def _name_of(text: str, otherwise: str) -> str:
+    """As a plan names itself and its stages: of a text what may stand in a name."""
+    name = _BESIDE_NAMES.sub("-", text.lower())[:_LETTERS_MAX].strip("._-")
+    return name or otherwise

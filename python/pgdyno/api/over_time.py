@@ -19,7 +19,7 @@ from pgdyno.store.run_file import RunFile, as_written, is_run_file
 
 _COLUMNS = (
     "series", "started_ns", "run", "file", "plan", "stage", "host", "build", "metric", "rounds",
-    "throughput", "low", "high", "p99_ns", "doubt",
+    "throughput", "low", "high", "p99_ns", "confidence", "doubt",
 )  # fmt: skip
 _NAMED_MAX = 3  # files of a folder without a run
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.recommended import best_stage
-from pgdyno.analysis.run import plan_in
 from pgdyno.api.planning import Plan, load_follow_up
 from pgdyno.api.printed import Printed
 from pgdyno.api.runs import Run

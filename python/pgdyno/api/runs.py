@@ -16,10 +16,11 @@ from pgdyno.analysis.diagnosis_facts import StageDiagnosis
 from pgdyno.analysis.drill import drill_facts
 from pgdyno.analysis.drill_facts import DrillFacts
 from pgdyno.analysis.facts import Comparison, Facts
+from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.losses import Losses
 from pgdyno.analysis.proof import proof_facts
 from pgdyno.analysis.proof_facts import ProofFacts
-from pgdyno.analysis.run import analyse, compare_stages, plan_in
+from pgdyno.analysis.run import analyse, compare_stages
 from pgdyno.analysis.stored import Stored
 from pgdyno.analysis.windows import stage_windows
 from pgdyno.api.configuration import Form, configuration

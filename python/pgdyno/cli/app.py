@@ -116,7 +116,7 @@ def _seen() -> Iterator[None]:
 
 def _in_our_voice(error: Any) -> None:  # noqa: ANN401  typer hides it
     """Let a refusal of typer's be printed as all others are: the fact, then a hint."""
-    shown = visible(error.format_message())
+    shown = visible(" ".join(error.format_message().split()))  # choices stand on lines of their own
     error.format_message = lambda: shown
     context = getattr(error, "ctx", None)
     if context is None or shown == context.get_help():  # no arguments at all: the page is meant

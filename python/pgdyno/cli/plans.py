@@ -19,6 +19,7 @@ from pgdyno.cli.live_options import LiveOption, MetricsOption
 from pgdyno.cli.run import QuickOption, run
 from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.errors import PgdynoError, PlanError
+from pgdyno.model.text import shell_line
 
 _PATH = Path(defaults(api.FirstPlan.write)["path"])
 
@@ -99,7 +100,8 @@ def init(
             lambda answer: _judged(replace(given, setting=answer), path),
         )  # fmt: skip
     given.write(path)
-    stdout.print(f"{path} is written; next: pgdyno run {path} --dry-run", markup=False)
+    named = shell_line([str(path)])
+    stdout.print(f"{path} is written; next: pgdyno run {named} --dry-run", markup=False)
 
 
 def _judged(plan: api.FirstPlan, path: Path) -> api.FirstPlan:

@@ -92,6 +92,7 @@ class RunProgress:
         match event:
             case RunBegun():
                 self.plan, self.todo, self.done = event.plan, event.todo, 0
+                self.step = None  # what came before it
                 self._began = self._clock()
             case PhaseBegun():
                 if event.trial is not self.trial:

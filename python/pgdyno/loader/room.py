@@ -54,17 +54,17 @@ def require_room(estimate: LoadEstimate, host: ServerHost) -> None:
 
 
 def room_text(estimate: LoadEstimate, host: ServerHost) -> str:
-    """What a load takes as a line for people, e.g. `20 warehouses: 1.98 GiB on disk, …`."""
+    """What a load takes, for people, e.g. `20 warehouses will take 1.98 GiB on disk, …`."""
     unit, count, before = estimate.unit, estimate.units, estimate.units_before
     if unit == "scale":
         what = f"scale {count}"
     else:
         what = f"{count} {unit if count > 1 else unit.removesuffix('s')}"
     if before:
-        what += f", of which {before} are there"
-    line = f"{what}: {bytes_text(estimate.disk_bytes)} on disk"
+        what += f", of which {before} are there,"
+    line = f"{what} will take {bytes_text(estimate.disk_bytes)} on disk"
     if estimate.wal_bytes:
-        line += f", {bytes_text(estimate.wal_bytes)} of WAL written"
+        line += f", {bytes_text(estimate.wal_bytes)} of WAL"
     if estimate.seconds is not None:
         line += f", about {seconds_text(max(estimate.seconds, 1.0))}"
     if host.data is None:

@@ -30,6 +30,10 @@ LITTLE_ROOM_BYTES = 1 << 20
 some failed writes only later, or never."""
 _MEMORY = "Make the plan smaller, or free memory."
 _SERVER = "The server's own log says more."
+_OF_SQLSTATE = {
+    "42501": "GRANT the role that right, or connect as another role.",
+    "53300": "Ask for fewer connections, or raise max_connections of the server.",
+}
 
 
 class SystemFailure(PgdynoError):
@@ -80,11 +84,18 @@ def _first_line(error: BaseException) -> str:
     return " / ".join(line.strip() for line in str(error).splitlines() if line.strip())
 
 
+def _of_server(error: BaseException) -> tuple[str, str | None]:
+    """What a server refused to who asked it is no failure of the server."""
+    if hint := _OF_SQLSTATE.get(getattr(error, "sqlstate", None) or ""):
+        return f"the server refused: {_first_line(error)}", hint
+    return f"the server failed: {_first_line(error)}", _SERVER
+
+
 _WORDS: dict[str, Callable[[BaseException], tuple[str, str | None]]] = {
     "builtins.OSError": _system,
     "builtins.MemoryError": lambda _: ("there is not enough memory", _MEMORY),
     "sqlite3.Error": lambda error: (f"SQLite failed: {error}", "Is there room, and a right?"),
     # Its arguments are kind, fact and hint, as `crates/core` makes them.
     "_core.CoreError": lambda error: (str(error.args[1]), error.args[2]),
-    "psycopg.Error": lambda error: (f"the server failed: {_first_line(error)}", _SERVER),
+    "psycopg.Error": _of_server,
 }

@@ -26,6 +26,7 @@ _WAL = {
     "records": "records", "buffers_full": "writes for full buffers", "writes": "writes",
     "syncs": "flushes",
 }  # fmt: skip
+_VERDICTS = ("better", "worse", "equivalent")
 _HINT_NO_INTERVAL = (
     "Latencies, costs and waits have no interval here: small differences of different days are"
     " chance."
@@ -63,8 +64,14 @@ def _row(row: Row) -> Iterator[str]:
         yield f"{letter}  {side.label}: plan {side.plan}, {when}, {side.rung}, {_rounds(side)}"
     yield ""
     yield from grid_lines(_throughput(row))
+    if any(one.comparison.ratio is not None for one in row.against):
+        yield (
+            "Throughputs are medians of rounds; ratios are those of geometric means, and need not"
+            " be those of two medians."
+        )
     for one in row.against:
         yield from _said(one)
+    yield from _doubted(row)
     if any(one.how == "unpaired" for one in row.against):
         yield _HINT_NO_INTERVAL
     for title, grid in (
@@ -117,6 +124,15 @@ def _said(one: Against) -> Iterator[str]:
         yield f"   {one.hint}"
     for warning in one.comparison.warnings:
         yield f"   {capital(warning)}."
+
+
+def _doubted(row: Row) -> Iterator[str]:
+    """What a verdict stands under, so that none is read without its light."""
+    if not any(one.comparison.verdict in _VERDICTS for one in row.against):
+        return
+    for letter, side in zip(_LETTERS, row.sides, strict=False):
+        if side.doubts:
+            yield f"{letter}: the confidence of its report is low: {'; '.join(side.doubts)}."
 
 
 def _latency(sides: Sequence[Side]) -> list[tuple[str, ...]]:

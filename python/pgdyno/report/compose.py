@@ -25,7 +25,7 @@ def compose(facts: Facts) -> Document:
         answer=facts.answer.plain,
         cards=tuple(_card(one, facts) for one in facts.stages if one.twin_of is None),
         sections=sections(facts),
-        light=_light(facts),
+        light=_light(facts) if any(one.throughput for one in facts.stages) else None,
         precisely=(facts.answer.finding, facts.answer.limits, _terms(facts)),
     )
 
@@ -45,9 +45,8 @@ def _terms(facts: Facts) -> str:
     return (
         f"{METRICS[facts.headline]}. A ratio of ×1.10 is 10% more; in its interval the true one"
         f" lies with {words.confidence(facts.confidence)} confidence. Rounds are paired: all stages"
-        " are measured once in each. A ratio is the middle of what rounds tell, each for itself,"
-        " and not that of the two medians beside it. p99 is the time that 1 request in 100 exceeds,"
-        " p99.9 the one that 1 in 1,000 exceeds. Rungs say what"
+        f" are measured once in each; {words.RATIO} beside it. p99 is the time that 1 request in"
+        " 100 exceeds, p99.9 the one that 1 in 1,000 exceeds. Rungs say what"
         f" a stage may lose: {'; '.join(words.rung(one) for one in rungs)}."
     )
 
@@ -103,11 +102,16 @@ def _card(stage: StageFacts, facts: Facts) -> Card:
 
 
 def _doubts(stage: StageFacts, facts: Facts) -> Iterator[str]:
-    """What a card says beside its number: its own doubts, and what its verdict stands under."""
+    """What a card says beside its number: its own doubts, and what its verdict stands under.
+
+    Without a verdict, what all stages share speaks against its number, and the run does not.
+    """
     own = facts.answer.doubts_about(stage.name)
     yield from (one.simply or one.text for one in own)
-    if stage.to_first is None:
-        return
-    if of_all := [one for one in facts.answer.against(stage.name) if one not in own]:
+    of_all = [
+        one for one in facts.answer.against(stage.name)
+        if one not in own and (one.stages or stage.to_first is not None)
+    ]  # fmt: skip
+    if of_all:
         more = f"; {len(of_all) - 1} more above" if len(of_all) > 1 else ""
         yield f"{of_all[0].simply or of_all[0].text}{more}"

@@ -18,7 +18,7 @@ _HEAD = (
     "throughput",
     "95% interval",
     "p99",
-    "doubt",
+    "confidence",
 )
 _OFTEN_SHARED = (1, 3, 4)  # columns that are told once where all runs share them
 
@@ -32,6 +32,8 @@ def lines(found: HistoryFacts) -> Iterator[str]:
         said = (f"{_HEAD[place]} {rows[1][place].removeprefix('PostgreSQL ')}" for place in shared)
         yield f"all runs: {', '.join(said)}"
     narrow = [tuple(text for place, text in enumerate(row) if place not in shared) for row in rows]
+    width = max(len(row[-1]) for row in narrow)  # words begin at the left, also the last ones
+    narrow = [(*row[:-1], row[-1].ljust(width)) for row in narrow]
     printed = list(grid_lines(narrow, left=len(narrow[0]) - 4))
     yield printed[0]
     for number, text in enumerate(printed[1:]):
@@ -63,5 +65,5 @@ def _row(line: HistoryLine) -> tuple[str, ...]:
         else f"{count_text(line.throughput)} {line.metric}",
         f"{count_text(line.low or 0)} to {count_text(line.high or 0)}" if known else "not known",
         words.NOTHING if line.p99_ns is None else ns_text(line.p99_ns),
-        line.doubt or "none",
+        line.confidence if line.doubt is None else f"{line.confidence}: {line.doubt}",
     )  # fmt: skip

@@ -19,6 +19,11 @@ from psycopg.conninfo import make_conninfo
 from pgdyno.model.connection import Connection, Host
 from pgdyno.model.errors import PlanError, TargetError
 
+_NAME_IT = "No server was named: do so with --conninfo, e.g. 'host=/run/postgresql dbname=tpcc'."
+_PASSWORDS = (
+    "PG* variables, pg_service.conf and ~/.pgpass count as they do for psql; pgdyno asks for no"
+    " password."
+)
 _STOP = "pgdyno-only-reads"
 _LAST = "load_balance_hosts"  # the last one that libpq looks at
 _HOST_BY_HOST = ("host", "hostaddr", "port")
@@ -70,10 +75,9 @@ def reach(conninfo: str) -> Connection:
     try:
         return through(connection)
     except psycopg.Error as error:
+        hint = _PASSWORDS if conninfo.strip() else f"{_NAME_IT} {_PASSWORDS}"
         raise TargetError(
-            f"no connection to {connection.shown()}: {str(error).strip()}",
-            hint="PG* variables, pg_service.conf and ~/.pgpass count as they do for psql;"
-            " pgdyno asks for no password.",
+            f"no connection to {connection.shown()}: {str(error).strip()}", hint
         ) from error
 
 

@@ -10,9 +10,9 @@ import pytest
 from pgdyno.analysis.drill import drill_facts
 from pgdyno.analysis.drill_facts import MeasuredLoss, Took
 from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.losses import Losses, with_losses
 from pgdyno.analysis.plain import plain
-from pgdyno.analysis.run import plan_in
 from pgdyno.drills.disasters import named
 from pgdyno.model.drill import Control, Cut, Drilled, Made, Outage, State
 from pgdyno.model.errors import PgdynoError, PlanError

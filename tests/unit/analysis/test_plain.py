@@ -44,6 +44,7 @@ def test_no_term_of_the_field_is_needed(stages: tuple[StageFacts, ...]) -> None:
     said = " ".join(plain(stages))
     assert "`tuned` is 30% faster than `initdb`, and nothing is lost." in said
     assert "but a crash may lose the last commits." in said
+    assert "`async-commit` is 47% faster than `initdb` and 13% faster than `tuned`, but" in said
     assert [term for term in TERMS if term in said] == []
 
 

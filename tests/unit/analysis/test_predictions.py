@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from pgdyno.analysis.facts import StageFacts
+from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.predictions import with_predictions
-from pgdyno.analysis.run import plan_in
 from pgdyno.api.runs import Run
 from pgdyno.model.plan import Plan
 from pgdyno.model.proposal import Prediction

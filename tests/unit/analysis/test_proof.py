@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.proof import proof_facts
 from pgdyno.analysis.proof_facts import ProofFacts
-from pgdyno.analysis.run import plan_in
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Plan
 from pgdyno.model.proof import Proved

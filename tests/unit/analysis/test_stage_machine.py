@@ -9,8 +9,9 @@ import pytest
 
 from pgdyno.analysis.compared_stages import aspects
 from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.recommended import recommended
-from pgdyno.analysis.run import analyse, plan_in
+from pgdyno.analysis.run import analyse
 from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.store import RunFile
 from tests.data.miniature import CHARACTERS, write_miniature

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pgdyno.analysis.answer_facts import TailFacts
-from pgdyno.analysis.run import plan_in
+from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.stages import throughput_table
 from pgdyno.analysis.tails import SHORT, tails
 from pgdyno.model.plan import Plan

@@ -105,7 +105,7 @@ def test_a_search_that_comes_to_no_end_is_refused(wrong: dict[str, float]) -> No
 
 def test_rows_that_the_core_does_not_make_are_refused(tmp_path: Path) -> None:
     for data, name in (
-        (api.Data(scale=0), "scale"), (api.Data("tpcb", 0), "scale"),
+        (api.Data(scale=0), "warehouses"), (api.Data("tpcb", 0), "scale"),
         (api.Data("tpcb", 1_000_000), "scale"), (api.Data(seed=-1), "seed"),
     ):  # fmt: skip
         with pytest.raises(PlanError, match=f"^{name} is .*, allowed "):

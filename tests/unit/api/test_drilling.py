@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pgdyno.analysis.run import plan_in
+from pgdyno.analysis.judged import plan_in
 from pgdyno.api.experiments.drill import _asked, _gains
 from pgdyno.api.runs import Run
 from pgdyno.drills.disasters import named

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from typer.testing import CliRunner
 
 from pgdyno.api.first_plan import FirstPlan
 from pgdyno.cli.app import app
-from pgdyno.model.errors import PlanError
+from pgdyno.model.errors import PlanError, TargetError
 
 
 @pytest.mark.parametrize("server", ["embeded", "/usr/lib/postgresql/no-such-version/bin"])
@@ -17,6 +18,29 @@ def test_a_server_that_is_neither_is_told_what_it_may_be(server: str) -> None:
     with pytest.raises(PlanError, match="is not embedded, no folder that is there") as caught:
         FirstPlan(server, 1, "wal_buffers=64MB").text()
     assert "Write embedded" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("path", "setting", "plan", "stage"),
+    [
+        ("runs/night.toml", "synchronous_commit=off", "night", "synchronous_commit-off"),
+        ("Mein Plan.toml", "wal_buffers=64MB", "mein-plan", "wal_buffers-64mb"),
+        ("_.toml", "work_mem = 64MB", "first", "work_mem-64mb"),
+    ],
+)
+def test_a_plan_and_its_stage_are_named_by_what_was_answered(
+    path: str, setting: str, plan: str, stage: str
+) -> None:
+    made = tomllib.loads(FirstPlan("embedded", 1, setting).text(path))
+    assert made["name"] == plan
+    assert [one["name"] for one in made["stage"]] == ["as-it-is", stage]
+
+
+def test_a_server_is_refused_without_words_of_a_plan_that_nobody_saw() -> None:
+    with pytest.raises(TargetError, match=r"^folder /etc holds no postgres"):
+        FirstPlan("/etc", 1, "wal_buffers=64MB").text()
+    with pytest.raises(TargetError, match=r"^no connection to "):
+        FirstPlan("host=/nowhere", 1, "wal_buffers=64MB").text()
 
 
 def test_what_is_wrong_with_an_answer_is_told_of_the_answer() -> None:

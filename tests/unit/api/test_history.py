@@ -67,13 +67,22 @@ def test_what_a_change_of_level_did_is_no_noise_and_hides_no_drop(folder: Path) 
     assert (line.high or 0) / (line.low or 1) < 1.2
 
 
-def test_a_run_that_is_no_ground_for_a_verdict_says_why(tmp_path: Path) -> None:
+def test_a_line_has_the_confidence_and_the_gravest_doubt_of_its_report(tmp_path: Path) -> None:
     a_run(tmp_path, 1, 1.0, failed=(2,))
     a_run(tmp_path, 2, 1.0, rounds=2)
-    a_run(tmp_path, 3, 1.0)
-    doubts = [line.doubt for line in pgdyno.history(tmp_path).facts.lines]
+    lines = pgdyno.history(tmp_path).facts.lines
+    answers = [pgdyno.Run(tmp_path / f"0{day}.sqlite").facts.answer for day in (1, 2)]
 
-    assert doubts == ["1 of 3 trials failed", "2 of 2 rounds finished, 3 are needed", None]
+    assert [line.confidence for line in lines] == [one.confidence for one in answers]
+    assert [line.doubt for line in lines] == [
+        "1 of 3 trials failed, which counts against `initdb`, and 4 more",
+        "inputs out of their band (rolled back New-Orders), and 3 more",
+    ]
+    assert "only 2 rounds" in [one.text for one in answers[1].doubts]
+    assert (
+        "low: inputs out of their band (rolled back New-Orders), and 3 more"
+        in pgdyno.history(tmp_path).text()
+    )
 
 
 def test_a_drop_below_the_limit_fails_and_a_stage_at_its_level_does_not(

@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from pgdyno.analysis.run import plan_in
+from pgdyno.analysis.judged import plan_in
 from pgdyno.cli import console
 from pgdyno.cli.live_view import LiveView
 from pgdyno.model.progress import RunBegun

@@ -71,7 +71,7 @@ def test_a_disk_that_cannot_be_seen_refuses_nothing_and_is_told() -> None:
     require_room(estimate(), ServerHost())
 
     assert room_text(estimate(), ServerHost()) == (
-        "20 warehouses: 1.95 GiB on disk, 1.95 GiB of WAL written, about 12 s;"
+        "20 warehouses will take 1.95 GiB on disk, 1.95 GiB of WAL, about 12 s;"
         " the server's free space is not known here"
     )
 
@@ -79,13 +79,13 @@ def test_a_disk_that_cannot_be_seen_refuses_nothing_and_is_told() -> None:
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({}, "20 warehouses: 1.95 GiB on disk, 1.95 GiB of WAL written, about 12 s"),
+        ({}, "20 warehouses will take 1.95 GiB on disk, 1.95 GiB of WAL, about 12 s"),
         ({"units": 1, "disk_bytes": 112 * MIB, "wal_bytes": 0, "seconds": 0.4},
-         "1 warehouse: 112 MiB on disk, about 1 s"),
-        ({"units_before": 10}, "20 warehouses, of which 10 are there: 1.95 GiB on disk,"
-                               " 1.95 GiB of WAL written, about 12 s"),
+         "1 warehouse will take 112 MiB on disk, about 1 s"),
+        ({"units_before": 10}, "20 warehouses, of which 10 are there, will take 1.95 GiB on disk,"
+                               " 1.95 GiB of WAL, about 12 s"),
         ({"unit": "scale", "units": 5, "seconds": None, "wal_bytes": 0},
-         "scale 5: 1.95 GiB on disk"),
+         "scale 5 will take 1.95 GiB on disk"),
     ],
 )  # fmt: skip
 def test_the_estimate_is_one_line(changes: dict[str, Any], line: str) -> None:

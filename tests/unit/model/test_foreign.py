@@ -24,6 +24,8 @@ from pgdyno.model.system_errors import as_pgdyno_error
         (OSError("odd"), "odd", None),
         (sqlite3.OperationalError("disk is full"), "SQLite failed: disk is full", "Is there room"),
         (psycopg.OperationalError("gone\n  away\n"), "the server failed: gone / away", "own log"),
+        (psycopg.errors.InsufficientPrivilege("no\n"), "the server refused: no", "GRANT"),
+        (psycopg.errors.TooManyConnections("many"), "the server refused: many", "fewer"),
         (MemoryError(), "there is not enough memory", "Make the plan smaller"),
         (CoreError("spec", "no such face", "Say it."), "no such face", "Say it."),
     ],

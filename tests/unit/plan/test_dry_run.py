@@ -46,8 +46,8 @@ def test_every_rung_says_what_it_means(stage: str, meaning: str) -> None:
 def test_a_look_is_told_as_what_it_does() -> None:
     said = " ".join(printed("demo").split())
     assert (
-        "up to 8 rounds: what a look after 3, 4, 5, 6 or 8 has decided is measured no further"
-        in (said)
+        "up to 8 rounds; a look at the results after 3, 4, 5, 6 or 8 may decide on a stage, which"
+        " is then measured no further" in (said)
     )
 
 

@@ -148,7 +148,7 @@ def test_bars_begin_at_zero_and_end_at_the_median(facts: Facts) -> None:
 
 def test_whiskers_are_the_interval_of_the_ratio(facts: Facts) -> None:
     (panel,) = charts()["waterfall"].panels(facts)
-    whisker = panel.figure.data[-1]
+    whisker = panel.figure.data[-2]
     assert list(whisker.y) == ["tuned", "async-commit"], "the first stage has no interval"
     tuned, first = facts.stages[1].to_first, facts.first.nopm
     assert tuned is not None
@@ -157,6 +157,17 @@ def test_whiskers_are_the_interval_of_the_ratio(facts: Facts) -> None:
     assert first is not None
     assert whisker.x[0] + whisker.error_x.array[0] == pytest.approx(tuned.high * first.median)
     assert whisker.x[0] - whisker.error_x.arrayminus[0] == pytest.approx(tuned.low * first.median)
+
+
+def test_an_interval_that_ends_beyond_the_axis_says_so(facts: Facts) -> None:
+    first, tuned, *others = facts.stages
+    assert tuned.to_first is not None
+    wide = replace(tuned, to_first=replace(tuned.to_first, high=1e6))
+    for stages, arrows in ((facts.stages, []), ((first, wide, *others), ["tuned"])):
+        (panel,) = charts()["waterfall"].panels(replace(facts, stages=stages))
+        arrow = panel.figure.data[-1]
+        assert list(arrow.y) == arrows
+        assert all(0 < x < panel.figure.layout.xaxis.range[1] for x in arrow.x)
 
 
 def test_the_heat_map_names_every_stage_on_a_telephone(facts: Facts) -> None:

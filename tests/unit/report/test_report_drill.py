@@ -10,7 +10,7 @@ from rich.console import Console
 
 from pgdyno.analysis.drill import drill_facts
 from pgdyno.analysis.drill_facts import DrillFacts
-from pgdyno.analysis.run import plan_in
+from pgdyno.analysis.judged import plan_in
 from pgdyno.model.drill import Drilled
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.report import drill as report

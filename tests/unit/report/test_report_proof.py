@@ -9,9 +9,9 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.proof import proof_facts
 from pgdyno.analysis.proof_facts import ProofFacts
-from pgdyno.analysis.run import plan_in
 from pgdyno.model.proof import Proved
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.report import proof as report

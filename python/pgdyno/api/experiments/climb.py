@@ -16,8 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from pgdyno.analysis.facts import Comparison, StageFacts
+from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.plain import plain
-from pgdyno.analysis.run import plan_in
 from pgdyno.api.experiments import plan as of_plan
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan, load_follow_up

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from pgdyno.analysis.run import plan_in
+from pgdyno.analysis.judged import plan_in
 from pgdyno.api.experiments.plan import rehearsed_again
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan
@@ -91,7 +91,7 @@ def drill(
     if beside is not None:
         asked = replace(asked, gains=_gains(Run(beside), asked))
     new = begun("drill", f"drill-{asked.plan.name}", command, out)
-    with _target(asked) as target:
+    with _target(asked, on_event) as target:
         return _carried_out(replace(new, info=replace(new.info, build=target.build)),
                             Drilled(asked), target, on_event)  # fmt: skip
 
@@ -99,7 +99,7 @@ def drill(
 def resume(run: Run, _again: bool, on_event: Listener) -> Run:
     """Resume a drill after its last cut; see `api.resume`."""
     drilled = run.drilled
-    with _target(drilled.asked) as target:
+    with _target(drilled.asked, on_event) as target:
         require_same({"PostgreSQL": asdict(run.info.build)}, {"PostgreSQL": asdict(target.build)})
         return _carried_out(going_on(run), drilled, target, on_event)
 
@@ -178,9 +178,9 @@ def _require_alike(here: Stage, there: Stage, run: str) -> None:
 
 
 @contextmanager
-def _target(asked: DrillAsked) -> Iterator[OwnTarget]:
+def _target(asked: DrillAsked, listener: Listener) -> Iterator[OwnTarget]:
     stages = [asked.plan.stage(name) for name in asked.stages]
-    with rehearsed_again(asked.plan, stages) as target:
+    with rehearsed_again(asked.plan, stages, listener) as target:
         assert isinstance(target, OwnTarget), "a running server was refused before"
         yield target
 

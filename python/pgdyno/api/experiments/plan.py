@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from pgdyno.analysis.changes import found_configuration, further_configurations
-from pgdyno.analysis.run import plan_in
+from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.stopping import at_looks, last_rounds, still_needed
 from pgdyno.api.kept_ceilings import ceilings_of
 from pgdyno.api.notebook_line import with_line
@@ -31,7 +31,7 @@ from pgdyno.model.errors import Interrupted, LostError, MachineError, PlanError,
 from pgdyno.model.manifest import HostManifest
 from pgdyno.model.plan import Plan as PlanRecord
 from pgdyno.model.plan import Stage, Trial
-from pgdyno.model.progress import Noted, RunBegun
+from pgdyno.model.progress import Noted, RunBegun, StepBegun
 from pgdyno.model.run import RunInfo, TrialRecord, TrialState
 from pgdyno.model.units import seconds_text
 from pgdyno.model.wording import capital, plural
@@ -131,7 +131,7 @@ def carried_out(
                 prewarm=record.protocol.prewarm,
             )  # fmt: skip
             with _waiting(record, target, on_event), ending(target.close):
-                _require_ready(record, target, record.stages)
+                _require_ready(record, target, record.stages, on_event)
                 described = describe(record.workload)
                 info = RunInfo(
                     ident, started_ns, own_version(), command, record, _manifest(record),
@@ -177,7 +177,8 @@ def _go_on(run: Run, again: bool, on_event: Listener) -> None:
                 looked=max((one.look or 0 for one in compared), default=0),
             )  # fmt: skip
             left = {trial.stage for trial in rest.todo}
-            _require_ready(plan, target, [one for one in plan.stages if one.name in left])
+            stages = [one for one in plan.stages if one.name in left]
+            _require_ready(plan, target, stages, on_event)
             file.begin_again(rest.repeated)
             _measure(plan, target, file, rest.todo, rest.notes, on_event)
 
@@ -331,7 +332,9 @@ def opened_again(plan: PlanRecord, stages: Sequence[Stage]) -> Target:
 
 
 @contextmanager
-def rehearsed_again(plan: PlanRecord, stages: Sequence[Stage]) -> Iterator[Target]:
+def rehearsed_again(
+    plan: PlanRecord, stages: Sequence[Stage], listener: Listener
+) -> Iterator[Target]:
     """The same, closed at the end, once it was tried whether its servers take those stages.
 
     Raises:
@@ -341,17 +344,20 @@ def rehearsed_again(plan: PlanRecord, stages: Sequence[Stage]) -> Iterator[Targe
     with plan_disks_taken(plan):
         target = opened_again(plan, stages)
         with ending(target.close):
-            _require_ready(plan, target, stages)
+            _require_ready(plan, target, stages, listener)
             yield target
 
 
-def _require_ready(plan: PlanRecord, target: Target, stages: Sequence[Stage]) -> None:
+def _require_ready(
+    plan: PlanRecord, target: Target, stages: Sequence[Stage], listener: Listener
+) -> None:
     """Rehearse what would end a run before it begins: servers, and hosts that make the load.
 
     Raises:
         PlanError: Servers of stages do not start.
         DriveError: Hosts cannot be reached, or are not alike.
     """
+    listener(StepBegun("trying the settings of each stage on its server"))
     require_rehearsed(plan, target, [stage for stage in stages if not stage.host])
     for stage in stages:
         if stage.host:

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 
 from pgdyno.analysis.efficiency import transactions
-from pgdyno.analysis.run import plan_in
+from pgdyno.analysis.judged import plan_in
 from pgdyno.api.experiments.plan import rehearsed_again
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.runs import Experiment, Run
@@ -94,7 +94,7 @@ def prove(
     for one in asked.left_out:
         on_event(Noted(f"Probe {one.probe} is left out: {one.why}"))
     on_event(Noted(_cost(asked)))
-    with rehearsed_again(asked.plan, [asked.plan.stage(asked.stage)]) as target:
+    with rehearsed_again(asked.plan, [asked.plan.stage(asked.stage)], on_event) as target:
         return _carried_out(replace(new, info=replace(new.info, build=target.build)),
                             Proved(asked), target, on_event)  # fmt: skip
 
@@ -102,9 +102,8 @@ def prove(
 def resume(run: Run, _again: bool, on_event: Listener) -> Run:
     """Resume a proof after its last sitting; see `api.resume`."""
     proved = run.proved
-    with rehearsed_again(
-        proved.asked.plan, [proved.asked.plan.stage(proved.asked.stage)]
-    ) as target:
+    plan = proved.asked.plan
+    with rehearsed_again(plan, [plan.stage(proved.asked.stage)], on_event) as target:
         require_same({"PostgreSQL": asdict(run.info.build)}, {"PostgreSQL": asdict(target.build)})
         return _carried_out(going_on(run), proved, target, on_event)
 

@@ -41,4 +41,7 @@ def rounds_text(protocol: Protocol) -> str:
         return plural(protocol.rounds, "round")
     looks = listed([str(look) for look in protocol.looks], "or")
     rounds = plural(protocol.rounds, "round")
-    return f"up to {rounds}: what a look after {looks} has decided is measured no further"
+    return (
+        f"up to {rounds}; a look at the results after {looks} may decide on a stage, which is then"
+        " measured no further"
+    )

@@ -56,7 +56,7 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
     widest = max(high for _, high in ends)
     longest = max(*medians, min(widest, _WHISKER_TIMES * max(medians)))
     drawing = look.figure(
-        [carried, *steps, *whiskers],
+        [carried, *steps, *whiskers, _cut_off(stages, ends, longest)],
         barmode="overlay",
         annotations=[_note(stage) for stage in stages],
         margin={"l": 8, "r": _notes_px(stages), "t": 8, "b": 8},
@@ -118,6 +118,20 @@ def _whisker(
     )
 
 
+def _cut_off(
+    stages: Sequence[StageFacts], ends: Sequence[tuple[float, float]], longest: float
+) -> go.Scatter:
+    """An arrow where an interval goes on beyond the axis."""
+    beyond = [one.name for one, (_, high) in zip(stages, ends, strict=True) if high > longest]
+    return go.Scatter(
+        y=beyond,
+        x=[longest] * len(beyond),
+        mode="markers",
+        marker={"color": look.INK, "size": 11, "symbol": "triangle-right"},
+        hoverinfo="skip",
+    )
+
+
 def _interval(stage: StageFacts, facts: Facts) -> tuple[float, float]:
     """Ends of the interval on the axis: the ratio's, times the median of its base."""
     assert stage.throughput is not None
@@ -174,7 +188,7 @@ CHART = Chart(
         "Length: median throughput of the rounds. The coloured part is the step from the stage"
         " before that was measured (hatched where its median is lower), its colour the durability"
         " rung. Whisker: interval of the ratio to the first stage (of its load), from paired"
-        " rounds."
+        " rounds; it ends in an arrow where it goes on beyond the axis."
     ),
     height_px=70,
     per_row_px=58,

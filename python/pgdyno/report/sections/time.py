@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, Judgement
-from pgdyno.model.wording import plural
+from pgdyno.model.wording import plural, small
 from pgdyno.report.document import Cell, Column, Figure, Section, Table
 from pgdyno.report.sections.stages import checkpoint_counts
 
@@ -23,13 +25,21 @@ def section(facts: Facts) -> Section:
             (
                 Cell(stage.name),
                 Cell(checkpoint_counts(stage)),
-                judged(stage.checkpoint_cycle),
+                judged(_unshortened(stage.checkpoint_cycle, facts)),
                 judged(stage.steadiness),
             )
             for stage in facts.stages
         ),
     )
     return Section("time", "Over time", (Figure("timeline"), table))
+
+
+def _unshortened(judgement: Judgement | None, facts: Facts) -> Judgement | None:
+    """The same; a plan that --quick shortened is first to be run as it is."""
+    if judgement is None or judgement.advice is None or not facts.quick:
+        return judgement
+    advice = f"Run the plan without --quick; if it finds that too: {small(judgement.advice)}"
+    return replace(judgement, advice=advice)
 
 
 def judged(judgement: Judgement | None) -> Cell:
