@@ -62,19 +62,22 @@ class DeviceClaims:
     physical_block_bytes: int | None = None
     scheduler: str | None = None
     backing_file: str | None = None  # of a loop device
+    backed_by_memory: bool = False  # where that file is kept, or that of a loop device below it
     disks: tuple[str, ...] = ()  # whole disks below everything; (): there is none, or not known
 
     @property
     def in_memory(self) -> bool:
         """Whether its files are kept in memory."""
-        return self.file_system in IN_MEMORY
+        return self.file_system in IN_MEMORY or self.backed_by_memory
 
     @property
     def place(self) -> str:
         """Where it lies, e.g. `on ext4, loop0, a file on vda`."""
+        device = self.block_device or self.device
+        if self.backed_by_memory:
+            return f"on {self.file_system}, {device}, a file in memory: no disk is measured"
         if self.in_memory:
             return f"in memory ({self.file_system}): no disk is measured"
-        device = self.block_device or self.device
         if not self.disks:
             return f"on {self.file_system}, {device}: {NO_DISK_KNOWN}"
         if self.backing_file:

@@ -46,7 +46,9 @@ def _terms(facts: Facts) -> str:
         f"{METRICS[facts.headline]}. A ratio of ×1.10 is 10% more; in its interval the true one"
         f" lies with {words.confidence(facts.confidence)} confidence. Rounds are paired: all stages"
         f" are measured once in each; {words.RATIO} beside it. p99 is the time that 1 request in"
-        " 100 exceeds, p99.9 the one that 1 in 1,000 exceeds. Rungs say what"
+        " 100 exceeds, p99.9 the one that 1 in 1,000 exceeds. A window is the part of a trial that"
+        " is measured, a checkpoint cycle the time from one checkpoint to the next, by when the"
+        " server has written what it had put off. Rungs say what"
         f" a stage may lose: {'; '.join(words.rung(one) for one in rungs)}."
     )
 

@@ -387,9 +387,11 @@ def _yes(value: bool | None) -> str:
 
 def _device(path: PathFacts) -> str:
     claims = path.claims
+    name = _known(claims.block_device, claims.device)
+    if claims.backed_by_memory:
+        return f"{name}, a file in memory"
     if claims.in_memory:
         return "none"
-    name = _known(claims.block_device, claims.device)
     return (
         f"{name}, a file on {listed(claims.disks)}"
         if claims.backing_file and claims.disks

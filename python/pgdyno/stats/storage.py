@@ -157,8 +157,9 @@ def _doubts(floor: Floor, flush_ns: float) -> Iterator[Doubt]:
     claims = floor.claims
     flush_text = ns_text(flush_ns)
     if claims.in_memory:
+        keeps = f"{claims.file_system} keeps its files in memory"
         yield Doubt(
-            f"{claims.file_system} keeps its files in memory",
+            f"{claims.backing_file} lies in memory" if claims.backed_by_memory else keeps,
             f"a flush takes {flush_text}",
             "These numbers say nothing of a disk.",
         )

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from pgdyno.model.file_system import IN_MEMORY
 from pgdyno.model.floor import DeviceClaims
 from pgdyno.target.file_systems import file_system
 from pgdyno.target.storage_durability import ROOT
@@ -40,6 +41,7 @@ def device_claims(path: Path, root: Path = ROOT) -> DeviceClaims:
         physical_block_bytes=_number(queue / "physical_block_size"),
         scheduler=_chosen(queue / "scheduler"),
         backing_file=_text(block / "loop/backing_file"),
+        backed_by_memory=_is_in_memory(block, root),
         disks=tuple(dict.fromkeys(_disks(block, root))),
     )
 
@@ -55,6 +57,26 @@ def _block_device(number: int, device: str, root: Path) -> Path | None:
         if (whole := _whole(found.resolve())) is not None:
             return whole
     return None
+
+
+def _is_in_memory(block: Path, root: Path) -> bool:
+    """Whether the file of a loop device is kept in memory, or that of one below it."""
+    for _ in range(_DEPTH):
+        backing = _text(block / "loop/backing_file")
+        if backing is None:
+            return False
+        try:
+            file = Path(backing)
+            found = file_system(file)
+            below = _block_device(file.stat().st_dev, found["device"], root)
+        except OSError:
+            return False  # deleted, or of another mount namespace
+        if found["type"] in IN_MEMORY:
+            return True
+        if below is None:
+            return False
+        block = below
+    return False
 
 
 def _disks(block: Path, root: Path, depth: int = 0) -> Iterator[str]:

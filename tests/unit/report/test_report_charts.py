@@ -78,12 +78,24 @@ def test_signals_have_a_panel_for_each_stage_and_one_scale_for_each_row(facts: F
     assert chart.across(told) == 3
 
 
+def test_an_axis_of_time_has_a_unit_in_which_it_can_be_read(facts: Facts) -> None:
+    first = facts.trials[0]
+    for highest, unit, shown in ((0.00004, "µs", 40.0), (0.002, "ms", 2.0), (3.0, "s", 3.0)):
+        line = SignalLine(first.number, first.stage, (-1.0, 1.0, 2.0), (0.0, highest, 0.0))
+        told = replace(facts, signals=(Signal("vda: time of a flush", "s", (line,)),))
+        (panel,) = charts()["signals"].panels(told)
+        assert panel.figure.layout.yaxis.title.text == unit
+        assert max(panel.figure.data[0].y) == pytest.approx(shown)
+        assert panel.alt.endswith(f"0 and {shown:g} {unit}.")
+
+
 @pytest.mark.parametrize(
     ("unit", "highest", "ticks"),
     [
         ("1", 0.2, "~g"),
         ("1/s", 0.5, "~g"),
-        ("1", 3.0, "~s"),
+        ("1", 3.0, "~g"),
+        ("1", 3000.0, "~s"),
         ("B/s", 2e7, "~s"),
         ("share", 0.3, ".0%"),
     ],

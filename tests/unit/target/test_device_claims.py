@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 from pgdyno.target.device_claims import _disks, device_claims
@@ -58,6 +59,22 @@ def test_a_loop_device_lies_on_the_disk_of_its_file(tmp_path: Path) -> None:
     assert [*_disks(loop, tmp_path)] == ["nvme0n1"]
     file.unlink()
     assert [*_disks(loop, tmp_path)] == []
+
+
+def test_a_loop_device_whose_file_lies_in_memory_is_no_disk(tmp_path: Path) -> None:
+    loop = tmp_path / "sys/devices/loop0"
+    (loop / "queue").mkdir(parents=True)
+    (loop / "loop").mkdir()
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as file:
+        (loop / "loop/backing_file").write_text(f"{file.name}\n")
+        number = tmp_path.stat().st_dev
+        link = tmp_path / "sys/dev/block" / f"{os.major(number)}:{os.minor(number)}"
+        link.parent.mkdir(parents=True)
+        link.symlink_to("../../devices/loop0")
+        found = device_claims(tmp_path, tmp_path)
+
+    assert (found.in_memory, found.disks) == (True, ())
+    assert found.place.endswith(", loop0, a file in memory: no disk is measured")
 
 
 def test_a_volume_lies_on_the_disks_of_its_parts(tmp_path: Path) -> None:

@@ -13,6 +13,10 @@ from pgdyno.report.charts.chart import Chart, Key, Panel
 
 _FORMATS = {"share": ".0%", "B/s": ".3s", "B": ".3s", "s": ".3s", "1/s": ".3s", "1": ".3s"}
 
+_KILO = 1000.0
+_SECONDS = (("s", 1.0, 1.0), ("ms", 1e3, 1e-3), ("µs", 1e6, 0.0))
+"""Units of time, how many of them are a second, and from which highest value on each is used."""
+
 
 def _panels(facts: Facts) -> tuple[Panel, ...]:
     trials = {trial.number: trial for trial in facts.trials if trial.timeline}
@@ -32,7 +36,8 @@ def _panel(facts: Facts, signal: Signal, line: SignalLine, trial: TrialFacts, in
     every = [value for one in signal.lines for value in one.values]
     low, high = min(0.0, *every), max(every) * 1.06
     shown = _FORMATS[signal.unit]
-    x, y = _broken(line)
+    unit, scale = _unit(signal.unit, high)
+    x, y = _broken(line, scale)
     drawn = go.Scatter(
         x=x,
         y=y,
@@ -40,31 +45,39 @@ def _panel(facts: Facts, signal: Signal, line: SignalLine, trial: TrialFacts, in
         line={"color": look.stage_colour(index), "width": 1.5},
         hovertemplate=f"%{{x:.0f}} s<br>%{{y:{shown}}}<extra></extra>",
     )
-    unit = "" if signal.unit in ("share", "1") else signal.unit
-    yaxis = look.axis(unit, range=[low, high], nticks=4, tickformat=_ticks(signal.unit, high))
+    ends = [low * scale, high * scale]
+    yaxis = look.axis(unit, range=ends, nticks=4, tickformat=_ticks(signal.unit, ends[1]))
     drawing = time_axis.figure(facts, trial.timeline, [drawn], yaxis)
     title = f"{signal.name} · {time_axis.title(trial)}"
     alt = (
         f"Line of {signal.name} in trial {trial.number}, stage {trial.stage}: between"
-        f" {digits_text(min(line.values))} and {digits_text(max(line.values))} {unit or 'of 1'}."
+        f" {digits_text(min(line.values) * scale)} and {digits_text(max(line.values) * scale)}"
+        f" {unit or 'of 1'}."
     )
     return Panel(title, alt, drawing)
 
 
 def _ticks(unit: str, high: float) -> str:
-    """How the axis of a signal is written: `100m` for a tenth is read as a hundred millions."""
+    """How the axis of a signal is written: `500m` for a half is read as 500 millions."""
     shown = _FORMATS[unit].replace(".3", "~")
-    return "~g" if shown == "~s" and high < 1 else shown
+    return "~g" if shown == "~s" and high < _KILO else shown
 
 
-def _broken(line: SignalLine) -> tuple[list[float | None], list[float | None]]:
+def _unit(unit: str, high: float) -> tuple[str, float]:
+    """What stands beside the axis, and by what values are multiplied for it."""
+    if unit == "s":
+        return next((name, scale) for name, scale, from_s in _SECONDS if high >= from_s)
+    return "" if unit in ("share", "1") else unit, 1.0
+
+
+def _broken(line: SignalLine, scale: float) -> tuple[list[float | None], list[float | None]]:
     """A line with an empty point where nobody looked for a while."""
     x: list[float | None] = []
     y: list[float | None] = []
     span_s = line.second[-1] - line.second[0]
     for part in time_axis.unbroken(line.second, 2 * span_s / PARTS_MAX):
         x += [*line.second[part], None]
-        y += [*line.values[part], None]
+        y += [*(value * scale for value in line.values[part]), None]
     return x[:-1], y[:-1]
 
 
@@ -83,7 +96,7 @@ CHART = Chart(
         "The trial of each stage whose throughput is the median of its rounds; each row has one"
         " scale, and all have the axis of throughput. What never moved is left out."
     ),
-    height_px=120,
+    height_px=132,
     panels=_panels,
     keys=_keys,
     across=_across,

@@ -16,6 +16,7 @@ from pgdyno.report.charts import look
 from pgdyno.report.charts.chart import Key
 
 ACROSS_MAX = 4
+_BELOW_PX = 40  # of a drawing: numbers and title of the axis
 
 
 def over_time(facts: Facts) -> list[tuple[TrialFacts, Timeline]]:
@@ -43,6 +44,8 @@ def figure(
     return look.figure(
         traces,
         meta={"axis": "time"},  # the page draws one cursor through all of them
+        # On paper plotly makes no room of its own for the title below the numbers.
+        margin={"l": 8, "r": 8, "t": 8, "b": _BELOW_PX},
         shapes=_bands(begin, timeline),
         xaxis=look.axis("s in the window", range=[begin, end], nticks=6, showgrid=False),
         yaxis=yaxis,
