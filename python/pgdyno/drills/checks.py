@@ -34,7 +34,7 @@ _PATHS = (
 _RELATION_FILE = re.compile(r"[0-9]+(_(fsm|vm|init))?(\.[0-9]+)?")
 _BAD_PAGE = re.compile(
     r'checksum verification failed in file ".*?/?(?P<path>(base/[0-9]+|global)/[0-9]+)'
-    r'(_(fsm|vm|init))?(\.[0-9]+)?", block'
+    r'(_(?P<fork>fsm|vm|init))?(\.[0-9]+)?", block'
 )
 
 
@@ -135,13 +135,18 @@ def summed_files(cluster: Cluster) -> Summed | None:
 
 
 def checksums(
-    cluster: Cluster, data: Folder, summed: Summed, binaries: Binaries, user: OsUser
-) -> list[str]:
+    cluster: Cluster, data: Folder, summed: Summed, binaries: Binaries, user: OsUser,
+    *, maps: bool = True,
+) -> list[str]:  # fmt: skip
     """Every page of a cluster that was stopped in good order.
 
     What PostgreSQL itself never looks at is left out: a part of a page at the end of a file, which
     a power cut may leave of one that was made longer, and files of no relation, which transactions
     leave that a crash ends. The parts are cut off, since `pg_checksums` reads no further.
+
+    A torn page of a map is one that PostgreSQL expects: bits of visibility are cleared without the
+    page's LSN, so that it may reach the disk before its WAL does; whoever reads such a page empties
+    it with a warning, which says of no row more than is true (`vm_readbuf`, `fsm_readbuf`).
 
     Args:
         cluster: The cluster.
@@ -149,6 +154,8 @@ def checksums(
         summed: See `summed_files`.
         binaries: Its installation.
         user: Who runs it.
+        maps: Whether pages of maps are held to their checksums, as where all torn ones were to be
+            repaired.
     """
     _cut_parts(data, summed.page_bytes)
     words = [str(binaries.program("pg_checksums")), "--check", "-D", str(cluster.data)]
@@ -157,17 +164,19 @@ def checksums(
         return []
     lines = f"{done.stderr}\n{done.stdout}".splitlines()
     errors = [line for line in lines if ": error: " in line]
-    orphans = [line for line in errors if _is_orphan(line, summed)]
-    if errors and len(orphans) == len(errors):
+    harmless = [line for line in errors if _is_harmless(line, summed, maps=maps)]
+    if errors and len(harmless) == len(errors):
         return []
-    return _told("pg_checksums", done.code, [one for one in lines if one not in orphans])
+    return _told("pg_checksums", done.code, [one for one in lines if one not in harmless])
 
 
-def _is_orphan(line: str, summed: Summed) -> bool:
-    """Whether pg_checksums complains of a page of a file that belongs to no relation."""
+def _is_harmless(line: str, summed: Summed, *, maps: bool) -> bool:
+    """Whether pg_checksums complains of a page of no relation, or of a map that is none of ours."""
     found = _BAD_PAGE.search(line)
     if found is None:
         return False
+    if not maps and found["fork"] in ("vm", "fsm"):
+        return True
     path = found["path"]
     return path not in summed.known and str(PurePath(path).parent) not in summed.closed
 

@@ -272,7 +272,9 @@ def look(load: Load, cluster: Cluster, owed: Owed) -> Looked:
         cluster.stop(clean=True)
         if summed is not None:
             with target.trial_folder.into(cluster.data.name) as data:
-                damage += checks.checksums(cluster, data, summed, binaries, user)
+                damage += checks.checksums(
+                    cluster, data, summed, binaries, user, maps=load.stage.guard
+                )
     except Interrupted:
         raise
     except (psycopg.Error, PgdynoError) as error:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pgdyno.drills.checks import Summed, _cut_parts, _is_orphan
+from pgdyno.drills.checks import Summed, _cut_parts, _is_harmless
 from pgdyno.folders import Folder
 
 SUMMED = Summed(8192, frozenset({"base/5/16384", "global/1262"}), frozenset({"base/4"}))
@@ -28,12 +28,22 @@ def said(path: str) -> str:
     ],
 )  # fmt: skip
 def test_a_page_of_a_file_that_no_catalog_names_is_an_orphan(path: str, orphan: bool) -> None:
-    assert _is_orphan(said(path), SUMMED) is orphan
+    assert _is_harmless(said(path), SUMMED, maps=True) is orphan
+
+
+@pytest.mark.parametrize(
+    ("path", "harmless"),
+    [("base/5/16384_vm", True), ("base/5/16384_fsm.1", True), ("base/5/16384", False),
+     ("base/5/16384_init", False)],
+)  # fmt: skip
+def test_a_torn_map_is_harm_where_it_was_to_be_repaired_alone(path: str, harmless: bool) -> None:
+    assert _is_harmless(said(path), SUMMED, maps=False) is harmless
+    assert not _is_harmless(said(path), SUMMED, maps=True)
 
 
 def test_any_other_complaint_is_none() -> None:
     line = 'pg_checksums: error: could not read block 0 in file "/srv/disk/base/5/16399": read 4096'
-    assert not _is_orphan(line, SUMMED)
+    assert not _is_harmless(line, SUMMED, maps=False)
 
 
 def test_parts_of_pages_are_cut_off_relations_alone(tmp_path: Path) -> None:
