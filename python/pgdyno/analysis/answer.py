@@ -20,6 +20,8 @@ from pgdyno.analysis.host_facts import FleetFacts
 from pgdyno.analysis.one_device import is_against_itself
 from pgdyno.analysis.plain import plain, tail_sentence
 from pgdyno.model.durability import NOT_KNOWN
+from pgdyno.model.looks import LOOKS
+from pgdyno.model.plan import ROUNDS_MAX
 from pgdyno.model.wording import listed, plural
 
 FEW_ROUNDS = 3  # where nothing is compared
@@ -34,6 +36,7 @@ def answer(
     *,
     metric: str,
     quick: bool,
+    looks: Sequence[int] = (),
     further: Sequence[Doubt] = (),
 ) -> Answer:
     """Put the result into words.
@@ -45,13 +48,14 @@ def answer(
         differences: What differs between trials besides the stage.
         metric: By which stages are compared, e.g. `NOPM`.
         quick: Whether the plan was shortened by `--quick`.
+        looks: Rounds after which is looked; none: all rounds are measured.
         further: What `further_doubts` found.
     """
     doubts = [*_doubts(stages, trials, audit, differences, quick=quick), *further]
     texts = "; ".join(one.whole for one in doubts)
     rest = f", and is limited by: {texts}" if doubts else "; no check limits it further"
     return Answer(
-        plain=(*plain(stages), *_shortened(stages, quick=quick)),
+        plain=(*plain(stages), *(_shortened(stages) if quick else _next_steps(stages, looks))),
         finding=_findings(stages, metric),
         limits=f"This holds for this host, fixture and load{rest}.",
         confidence=confidence_of(tuple(doubts)),
@@ -59,13 +63,28 @@ def answer(
     )
 
 
-def _shortened(stages: Sequence[StageFacts], *, quick: bool) -> Iterator[str]:
+def _shortened(stages: Sequence[StageFacts]) -> Iterator[str]:
     """What a plan that `--quick` shortened cannot be expected to tell, beside its verdicts."""
-    verdicts = {one.to_first.verdict for one in stages if quick and one.to_first is not None}
+    verdicts = {one.to_first.verdict for one in stages if one.to_first is not None}
     if verdicts & {"better", "worse", "equivalent"}:
         yield "This is a first look, shortened by --quick: the whole plan may find otherwise."
     if verdicts & {"undecided", "not judged"}:
-        yield "A plan shortened by --quick seldom decides; without it, this one may."
+        yield "A plan shortened by --quick seldom decides; without it, it measures longer, and may."
+
+
+def _next_steps(stages: Sequence[StageFacts], looks: Sequence[int]) -> Iterator[str]:
+    """How to measure what was not decided, or what is missing in the windows."""
+    needed = max((one.to_first.rounds_needed or 0 for one in stages if one.to_first), default=0)
+    if looks and needed:  # such a plan has as many rounds as one of the schedules of looks
+        needed = min((most for most in LOOKS if most >= needed), default=0)
+    if 0 < needed <= ROUNDS_MAX:
+        yield f"To decide it, run the plan with `--set protocol.rounds={needed}`."
+    cycles = [one.checkpoint_cycle for one in stages if one.checkpoint_cycle is not None]
+    if any(one.verdict == "finding" for one in cycles):
+        yield (
+            "To have all of the server's work in it, run the plan with"
+            " `--set protocol.checkpoints=cycles`."
+        )
 
 
 def further_doubts(

@@ -13,7 +13,15 @@ from dataclasses import replace
 from math import exp
 
 from pgdyno.analysis.beside_facts import SCHEMA, Against, Compared, Differs, How, Row, Side
-from pgdyno.analysis.compared_stages import GROUPS, KnownRun, levels, mean_of, same_host, same_load
+from pgdyno.analysis.compared_stages import (
+    GROUPS,
+    UNSET,
+    KnownRun,
+    levels,
+    mean_of,
+    same_host,
+    same_load,
+)
 from pgdyno.analysis.cycles import differ, lacking
 from pgdyno.analysis.facts import Comparison
 from pgdyno.analysis.others import postgres
@@ -99,12 +107,13 @@ def _row(sides: Sequence[Side], known: Sequence[KnownRun], paired: Paired, compa
 def differences(base: Side, other: Side) -> tuple[Differs, ...]:
     """All that two sides do not share, in the order of `GROUPS`."""
     return tuple(
-        Differs(group, name, (mine.get(name) or _NOT_TOLD, its.get(name) or _NOT_TOLD))
+        Differs(group, name, (mine.get(name) or missing, its.get(name) or missing))
         for group in GROUPS
+        for missing in [UNSET if group == "settings" else _NOT_TOLD]
         for mine, its in [(base.aspects[group], other.aspects[group])]
         for name in dict.fromkeys((*mine, *its))
         if group not in _SEEN or (name in mine and name in its)
-        if (mine.get(name) or _NOT_TOLD) != (its.get(name) or _NOT_TOLD)
+        if (mine.get(name) or missing) != (its.get(name) or missing)
     )
 
 

@@ -21,7 +21,7 @@ from pgdyno.analysis.snapshots import shapes_of
 from pgdyno.analysis.stages import over_cycles
 from pgdyno.analysis.stopping import still_needed
 from pgdyno.analysis.stored import Stored
-from pgdyno.model.errors import PgdynoError
+from pgdyno.model.errors import PlanError
 from pgdyno.model.manifest import HostManifest
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import RunInfo, TrialRecord, TrialResult, TrialState
@@ -40,7 +40,7 @@ GROUPS: Mapping[Group, str] = {
 }  # fmt: skip
 """What sides may differ in, and what people call it."""
 
-_UNSET = "not set"  # by whoever configured the server
+UNSET = "not set"  # by whoever configured the server
 _WAL = ("records", "buffers_full", "writes", "syncs")  # bytes and images are costs already
 
 
@@ -67,12 +67,12 @@ def side_of(stored: Stored, facts: Facts, stage: str, label: str) -> Side:
         label: What it is called beside others.
 
     Raises:
-        PgdynoError: There is no such stage.
+        PlanError: There is no such stage.
     """
     run = stored.run
     names = [one.name for one in facts.stages]
     if stage not in names:
-        raise PgdynoError(f"no stage of {run.path} is called {stage!r}, there are {listed(names)}")
+        raise PlanError(f"no stage of {run.path} is called {stage!r}, there are {listed(names)}")
     found = next(one for one in facts.stages if one.name == stage)
     info, trials = run.info(), run.trials()
     plan = plan_in(info)
@@ -268,9 +268,9 @@ def _on_servers(first: Mapping[str, str], result: TrialResult) -> dict[str, str]
     configured = {one.name for one in result.settings if one.origin == OriginKind.SERVER}
     for number, server in enumerate(result.servers[1:], start=2):
         for name in sorted({*configured, *server.configured}):
-            value = server.configured.get(name, _UNSET)
-            if value != first.get(name, _UNSET):
-                found[name] = f"{found.get(name, _UNSET)}; {value} on server {number}"
+            value = server.configured.get(name, UNSET)
+            if value != first.get(name, UNSET):
+                found[name] = f"{found.get(name, UNSET)}; {value} on server {number}"
     return found
 
 

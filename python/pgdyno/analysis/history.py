@@ -163,10 +163,10 @@ def _p99(finished: Sequence[TrialRecord]) -> int | None:
 
 
 def _doubts(said: Answer, stage: str) -> tuple[Doubt, ...]:
-    """What limits a run's report: what is said of the stage first, and gravest first."""
+    """What limits a run's report: the gravest first, and of those what is said of the stage."""
 
     def order(one: Doubt) -> tuple[bool, bool]:
-        return bool(one.stages) and stage not in one.stages, not one.grave
+        return not one.grave, bool(one.stages) and stage not in one.stages
 
     return tuple(sorted(said.doubts, key=order))
 

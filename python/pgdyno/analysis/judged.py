@@ -100,7 +100,8 @@ def judged(run: RunFile, stored: Stored, losses: Losses | None = None) -> Judged
     fleet = fleet_facts(names, trials, ceilings, server_on_host=plan.target.kind != "running")
     further = further_doubts(again, mistakes, placed, cycles.facts, fleet, stages)
     said = answer(stages, measured, audit, differing, metric=plan.workload.headline,
-                  quick=plan.quick, further=[*_chance(stages, info), *further])  # fmt: skip
+                  quick=plan.quick, looks=plan.protocol.looks,
+                  further=[*_chance(stages, info), *further])  # fmt: skip
     return Judged(
         plan, tuple(trials), tuple(finished), tuple(replaced), series, snapshots, cycles, table,
         measured, stages, compared.warnings, audit, tuple(differing), mistakes, placed, fleet, said,

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 
 from pgdyno.analysis.facts import Comparison, StageFacts
 from pgdyno.analysis.words import flat
+from pgdyno.model.file_system import IN_MEMORY
 from pgdyno.model.manifest import HostManifest
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.shared_storage import ITSELF, Lies, on_one_storage
@@ -56,11 +57,13 @@ def is_against_itself(found: Comparison) -> bool:
 
 def _lies(folder: str | None, host: Mapping[str, str]) -> Lies:
     key = f"folders.{folder}" if folder else "file_system"
-    device, disks = host.get(f"{key}.device", ""), host.get(f"{key}.disks", "")
-    is_known = device.startswith("/")  # memory has none
-    return Lies(
-        folder or _OWN, device if is_known else None, tuple(filter(None, disks.split(", ")))
+    kind, device, mount, disks = (
+        host.get(f"{key}.{name}", "") for name in ("type", "device", "mount", "disks")
     )
+    file_system = device if device.startswith("/") else None
+    if kind in IN_MEMORY and mount:  # it has no device; what is mounted there tells it from others
+        file_system = f"{kind} at {mount}"
+    return Lies(folder or _OWN, file_system, tuple(filter(None, disks.split(", "))))
 
 
 def _alike_but_for_folders(one: Stage, other: Stage) -> bool:

@@ -116,8 +116,8 @@ def _ratio(stage: StageFacts) -> float:
 def _sentences(facts: Facts, stage: StageFacts, lowest: Rung) -> Iterator[str]:
     if stage is facts.first:
         yield (
-            f"No stage that rung {lowest} allows is shown to be better than {stage.name}, which is"
-            " therefore what this holds."
+            f"No stage that rung {lowest} allows ({words.RUNGS[lowest]}) is shown to be better than"
+            f" {stage.name}, which is therefore what this holds; `--rung` allows others."
         )
     elif stage.to_first is None or stage.to_first.verdict != "better":
         yield f"Stage {stage.name} is not shown to be better than {facts.first.name}."

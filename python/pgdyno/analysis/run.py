@@ -39,7 +39,7 @@ from pgdyno.analysis.trust import merged_conditions
 from pgdyno.analysis.wal import stage_wal
 from pgdyno.imports.simultaneous import simultaneous
 from pgdyno.model.build import Build
-from pgdyno.model.errors import PgdynoError
+from pgdyno.model.errors import PlanError
 from pgdyno.model.imported import Imported
 from pgdyno.model.manifest import HostManifest
 from pgdyno.model.plan import Plan
@@ -153,16 +153,16 @@ def compare_stages(run: RunFile, stage: str, base: str) -> Comparison:
     """Compare any two stages of a run that ask for the same load.
 
     Raises:
-        PgdynoError: There is no such stage, or they ask the server for different things.
+        PlanError: There is no such stage, or they ask the server for different things.
     """
     info = run.info()
     plan = plan_in(info)
     names = [one.name for one in plan.stages]
     for name in (stage, base):
         if name not in names:
-            raise PgdynoError(f"no stage is called {name!r}, there are {listed(names)}")
+            raise PlanError(f"no stage is called {name!r}, there are {listed(names)}")
     if plan.stage(stage).workload.load != plan.stage(base).workload.load:
-        raise PgdynoError(
+        raise PlanError(
             f"{stage} and {base} ask the server for different loads",
             "Their throughputs do not compare.",
         )

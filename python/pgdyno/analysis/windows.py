@@ -21,7 +21,7 @@ from pgdyno.analysis.window_facts import (
     WindowFacts,
 )
 from pgdyno.model.counters import levels
-from pgdyno.model.errors import PgdynoError
+from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.resets import began_anew
 from pgdyno.model.run import (
@@ -50,7 +50,7 @@ def stage_windows(stored: Stored, stage: str | None = None) -> tuple[StageWindow
 
     Raises:
         PlanError: No plan was run.
-        PgdynoError: There is no such stage.
+        PlanError: There is no such stage.
         StoreError: The file cannot be read.
     """
     run = stored.run
@@ -58,7 +58,7 @@ def stage_windows(stored: Stored, stage: str | None = None) -> tuple[StageWindow
     plan = plan_in(info)
     names = [one.name for one in plan.stages]
     if stage is not None and stage not in names:
-        raise PgdynoError(f"no stage is called {stage!r}, there are {listed(names)}")
+        raise PlanError(f"no stage is called {stage!r}, there are {listed(names)}")
     trials = still_needed(plan, info.host, run.trials(), run.replaced())
     found = []
     for one in plan.stages:

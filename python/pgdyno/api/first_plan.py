@@ -121,6 +121,12 @@ class FirstPlan:
             for place in (FROM_PYTHON, f"stage {stage}", "target.bindir", "target.conninfo"):
                 fact = fact.removeprefix(f"{place}: ")
             raise type(error)(fact, error.hint) from None
+        tried = resolved.stages[-1].settings[-1]
+        if tried.value == tried.default:
+            raise PlanError(
+                f"{name} = {value} is what the server has already: both stages would be the same",
+                "Answer with another value.",
+            )
         rung = resolved.stages[-1].rung
         return _TEXT.format(**said, rung=rung, risk=LADDER[rung])
 

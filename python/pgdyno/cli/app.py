@@ -116,12 +116,13 @@ def _seen() -> Iterator[None]:
 
 def _in_our_voice(error: Any) -> None:  # noqa: ANN401  typer hides it
     """Let a refusal of typer's be printed as all others are: the fact, then a hint."""
-    shown = visible(" ".join(error.format_message().split()))  # choices stand on lines of their own
+    shown = visible(message := error.format_message())
     error.format_message = lambda: shown
     context = getattr(error, "ctx", None)
-    if context is None or shown == context.get_help():  # no arguments at all: the page is meant
+    if context is None or message == context.get_help():  # no arguments at all: the page is meant
         return
-    fact = small(shown).rstrip(".").replace(_OF_PYDANTIC, "")
+    line = visible(" ".join(message.split()))  # choices stand on lines of their own
+    fact = small(line).rstrip(".").replace(_OF_PYDANTIC, "")
     fact, asks, close = fact.partition(". Did you mean ")
     hint = f"Did you mean {close}" if asks else f"`{context.command_path} --help` says more."
     if "unexpected extra argument" in fact and (option := _takes_several(context)):

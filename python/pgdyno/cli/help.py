@@ -55,8 +55,21 @@ class Command(_Whole, TyperCommand):
     """A command whose options stand under the headings that they name."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  typer hides it
-        """As typer does, once every option has its value."""
-        return super().parse_args(ctx, with_values(args))
+        """As typer does, once every option has its value, and none has two."""
+        given = with_values(args)
+        self._require_once(ctx, given)
+        return super().parse_args(ctx, given)
+
+    def _require_once(self, ctx: Any, args: list[str]) -> None:  # noqa: ANN401
+        """Refuse an option that takes one value and was given twice: one would be dropped."""
+        _, _, order = self.make_parser(ctx).parse_args(list(args))
+        seen = set()
+        for one in order:
+            if one.param_type_name != "option" or one.multiple or getattr(one, "is_flag", False):
+                continue
+            if one.name in seen:
+                ctx.fail(f"option {one.opts[0]} was given twice, it takes one value")
+            seen.add(one.name)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401
         """Options, then each argument by its name, in brackets where it may be left out."""

@@ -18,7 +18,7 @@ from pgdyno.cli.console import say_error, stdout
 from pgdyno.cli.live_options import LiveOption, MetricsOption
 from pgdyno.cli.run import QuickOption, run
 from pgdyno.cli.run_file_option import RunFileOption
-from pgdyno.model.errors import PgdynoError, PlanError
+from pgdyno.model.errors import Interrupted, PgdynoError, PlanError
 from pgdyno.model.text import shell_line
 
 _PATH = Path(defaults(api.FirstPlan.write)["path"])
@@ -117,7 +117,7 @@ def _answered(question: str, usual: str, judge: Callable[[str], api.FirstPlan]) 
             answer = typer.prompt(question, usual, err=True)
         except typer.Abort as error:
             if not isinstance(error.__context__, EOFError):
-                raise  # Ctrl-C
+                raise Interrupted("stopped at a question", "Nothing was written.") from None
             typer.echo(err=True)  # the question stands there, and waits for its answer
             raise PlanError(
                 "the input ended before all questions were answered",

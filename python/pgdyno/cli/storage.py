@@ -97,7 +97,7 @@ def storage(
         depths=_numbers("--depths", depths), jobs=_numbers("--jobs", jobs), rounds=rounds,
         transaction_us=transaction_us,
     )  # fmt: skip
-    _announce(wish)
+    _announce(wish, bindir)
     if dry_run:
         stderr.print("Nothing was touched.")
         api.require_storage_free(wish)
@@ -130,8 +130,8 @@ def _numbers(option: str, text: str | None) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def _announce(wish: Wish) -> None:
-    needed = api.storage_cost(wish)
+def _announce(wish: Wish, bindir: Path | None) -> None:
+    needed = api.storage_cost(wish, bindir)
     stderr.print(needed.sentence, soft_wrap=True)
     for path, free_bytes in needed.free_bytes.items():
         said = f"{path} has {bytes_text(free_bytes)} free, {needed.places[path]}"

@@ -15,7 +15,10 @@ from pgdyno.model.wording import listed
 _FIRST_LINES = 20_000
 """Lines in which every sign is looked for; after the first sign nothing more is read."""
 _SPLIT = "Split it: each output is a file of its own."
-HINT = "Name the tool with --tool; `pgdyno import --help` lists the tools."
+HINT = (
+    "`pgdyno import --tool` names the tool, and its help lists them. A plan is run first: what is"
+    " compared are run files."
+)
 
 
 def tools() -> tuple[str, ...]:

@@ -18,6 +18,10 @@ _PERCENTILES = (
     ("p50", "p50_ns"), ("p90", "p90_ns"), ("p95", "p95_ns"), ("p99", "p99_ns"),
     ("p99.9", "p999_ns"), ("max", "max_ns"),
 )  # fmt: skip
+_RATIOS = {
+    "paired": f"rounds, {words.RATIO}",
+    "unpaired": "runs, a ratio is that of the geometric means of their rounds",
+}
 _SHORT = ("p50", "p99")  # of kinds other than the first
 _FUNCTIONS_MAX = 12  # of a profile, in a terminal; JSON has all that weigh
 _KINDS_MAX = 12  # of WAL records, in a terminal; JSON has all
@@ -64,11 +68,9 @@ def _row(row: Row) -> Iterator[str]:
         yield f"{letter}  {side.label}: plan {side.plan}, {when}, {side.rung}, {_rounds(side)}"
     yield ""
     yield from grid_lines(_throughput(row))
-    if any(one.comparison.ratio is not None for one in row.against):
-        yield (
-            "Throughputs are medians of rounds; ratios are those of geometric means, and need not"
-            " be those of two medians."
-        )
+    for how, meaning in _RATIOS.items():
+        if any(one.how == how and one.comparison.ratio is not None for one in row.against):
+            yield f"Throughputs are medians of rounds; compared by {meaning}."
     for one in row.against:
         yield from _said(one)
     yield from _doubted(row)

@@ -48,7 +48,9 @@ def _terms(facts: Facts) -> str:
         f" are measured once in each; {words.RATIO} beside it. p99 is the time that 1 request in"
         " 100 exceeds, p99.9 the one that 1 in 1,000 exceeds. A window is the part of a trial that"
         " is measured, a checkpoint cycle the time from one checkpoint to the next, by when the"
-        " server has written what it had put off. Rungs say what"
+        " server has written what it had put off. What is undecided, more rounds may decide; what"
+        " is not judged, windows like these cannot show. A terminal is a user that the load stands"
+        " for, a trial one measurement of one stage. Rungs say what"
         f" a stage may lose: {'; '.join(words.rung(one) for one in rungs)}."
     )
 

@@ -20,6 +20,7 @@ _HEAD = (
     "p99",
     "confidence",
 )
+_NO_INTERVAL = "An interval takes 3 or more runs of one stage beside the one that it is of."
 _OFTEN_SHARED = (1, 3, 4)  # columns that are told once where all runs share them
 
 
@@ -47,6 +48,8 @@ def lines(found: HistoryFacts) -> Iterator[str]:
         yield text
     if any(line.throughput is not None for line in found.lines):
         yield "Throughput is the geometric mean of a stage's rounds; its report shows their median."
+    if any(line.throughput is not None and line.low is None for line in found.lines):
+        yield _NO_INTERVAL
     for one in found.gates:
         yield gate_line(one)
     for one_left in found.left_out:
@@ -65,5 +68,11 @@ def _row(line: HistoryLine) -> tuple[str, ...]:
         else f"{count_text(line.throughput)} {line.metric}",
         f"{count_text(line.low or 0)} to {count_text(line.high or 0)}" if known else "not known",
         words.NOTHING if line.p99_ns is None else ns_text(line.p99_ns),
-        line.confidence if line.doubt is None else f"{line.confidence}: {line.doubt}",
+        _confidence(line),
     )  # fmt: skip
+
+
+def _confidence(line: HistoryLine) -> str:
+    if line.throughput is None:
+        return "no round finished"
+    return line.confidence if line.doubt is None else f"{line.confidence}: {line.doubt}"

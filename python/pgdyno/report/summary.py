@@ -13,13 +13,11 @@ from rich.text import Text
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, StageFacts
 from pgdyno.analysis.loads import Load, loads, main_kinds
-from pgdyno.model.looks import LOOKS
-from pgdyno.model.plan import ROUNDS_MAX
 from pgdyno.model.units import at_least_text, bytes_text
 from pgdyno.model.wording import listed
 from pgdyno.report.document import Tone
 from pgdyno.report.sections.cycles import unlike_text
-from pgdyno.report.sections.stages import checkpoint_counts
+from pgdyno.report.sections.stages import METRICS, checkpoint_counts
 from pgdyno.report.tone import CONFIDENCES, LIGHTS, verdict_tone
 
 _NAME_LETTERS_MAX = 12  # of stages whose names no other column breaks
@@ -34,7 +32,6 @@ def render(facts: Facts) -> RenderableType:
         *_confidence(facts),
         "",
         Text(facts.answer.finding.replace("`", "")),
-        *_next_step(facts),
         "",
         Text(facts.answer.limits.replace("`", "")),
         *(_throughput(facts, load) for load in loads(facts)),
@@ -63,23 +60,14 @@ def render(facts: Facts) -> RenderableType:
     return Group(*parts)
 
 
-def _next_step(facts: Facts) -> list[Text]:
-    """How to measure what was not decided; a plan shortened by --quick says so itself."""
-    compared = [one.to_first for one in facts.stages if one.to_first is not None]
-    needed = max((one.rounds_needed or 0 for one in compared), default=0)
-    if facts.looks:  # such a plan has as many rounds as one of the schedules of looks
-        needed = min((most for most in LOOKS if most >= needed), default=0) if needed else 0
-    if not 0 < needed <= ROUNDS_MAX or facts.quick:
-        return []
-    return [Text(f"To decide it, run the plan with --set protocol.rounds={needed}.")]
-
-
 def _of_ratios(facts: Facts) -> list[Text]:
     """Why a ratio is not that of the two numbers beside it, where there are ratios of several."""
     compared = [one.to_first for one in facts.stages if one.to_first is not None]
     if not any(one.ratio is not None and one.rounds > 1 for one in compared):
         return []
-    return [Text(f"{facts.headline} and tpmTotal are medians; {words.RATIO}.", style="dim")]
+    total = "tpmTotal all transactions that ended"
+    meaning = f"{METRICS[facts.headline]}, {total} a minute; both are medians, and {words.RATIO}."
+    return [Text(meaning, style="dim")]
 
 
 def _confidence(facts: Facts) -> list[Text]:
@@ -89,7 +77,8 @@ def _confidence(facts: Facts) -> list[Text]:
     if against := [one.plain for one in facts.answer.doubts if one.grave]:
         more = f", and {len(against) - 1} more" * (len(against) > 1)
         meaning = f"{meaning.rstrip('.')}: {against[0]}{more}."
-    return [Text(f"{text}. {meaning}", style=_STYLES[LIGHTS[facts.answer.confidence]])]
+    said = f"{text}. {meaning}".replace("`", "")
+    return [Text(said, style=_STYLES[LIGHTS[facts.answer.confidence]])]
 
 
 def _risks(facts: Facts) -> list[str]:

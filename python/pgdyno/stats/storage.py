@@ -79,6 +79,8 @@ def cap(floor: Floor, probed: Probed) -> Cap:
             f"{at}, no more beyond; its {plural(peak.jobs, 'job')} used {peak.cpu_share:.0%} of a"
             f" CPU each, and the host has {probed.cpus}",
         )
+    if floor.claims.in_memory:
+        return Cap("host", f"{at}, no more beyond; its files lie in memory")
     together = probed.together
     if together is None or floor.path not in {share.path for share in together.shares}:
         return Cap(
@@ -90,7 +92,11 @@ def cap(floor: Floor, probed: Probed) -> Cap:
     alone = sum(share.alone_per_s for share in together.shares)
     both = sum(share.together_per_s for share in together.shares)
     paths = plural(len(together.shares), "path")
-    sums = f"{paths} together reach {both:,.0f}/s of {alone:,.0f}/s alone"
+    each = together.depth * together.jobs
+    sums = (
+        f"with {each} under way on each, {paths} together reach {both:,.0f}/s of {alone:,.0f}/s"
+        " alone, added up"
+    )
     return Cap("device" if both >= ADDS_UP * alone else "host", f"{at}, no more beyond; {sums}")
 
 

@@ -405,7 +405,9 @@ def _open(path: Path, mode: str, oldest: int = 1) -> sqlite3.Connection:
     try:
         require_regular(path)
     except BadFile as error:
-        raise StoreError(f"run file {path} {error}", hint="List them with `ls runs`.") from error
+        raise StoreError(
+            f"run file {path} {error}", hint="Run files lie in `runs`, unless --out named another."
+        ) from error
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True)
     except sqlite3.Error as error:
@@ -426,7 +428,8 @@ def require_known(path: Path, connection: sqlite3.Connection, oldest: int = 1) -
         strange = _what_computes(connection)
     except sqlite3.Error as error:
         connection.close()
-        raise StoreError(f"run file {path} cannot be read: {error}") from error
+        hint = "Run files lie in `runs`; a plan is run by `pgdyno run`."
+        raise StoreError(f"run file {path} cannot be read: {error}", hint) from error
     if found == APPLICATION_ID and strange:
         connection.close()
         raise StoreError(f"run file {path} is damaged: it has {strange}", _DAMAGED)

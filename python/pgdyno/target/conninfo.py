@@ -24,6 +24,15 @@ _PASSWORDS = (
     "PG* variables, pg_service.conf and ~/.pgpass count as they do for psql; pgdyno asks for no"
     " password."
 )
+_START_IT = (
+    "Start the server, or name the host (a folder of its socket) and port that it listens on."
+)
+_HINTS = {
+    "does not exist": "Create it with createdb or createuser, or name another.",
+    "too many clients": "Ask for fewer connections, or raise max_connections of the server.",
+    "Connection refused": _START_IT,
+    "No such file or directory": _START_IT,
+}
 _STOP = "pgdyno-only-reads"
 _LAST = "load_balance_hosts"  # the last one that libpq looks at
 _HOST_BY_HOST = ("host", "hostaddr", "port")
@@ -75,10 +84,18 @@ def reach(conninfo: str) -> Connection:
     try:
         return through(connection)
     except psycopg.Error as error:
-        hint = _PASSWORDS if conninfo.strip() else f"{_NAME_IT} {_PASSWORDS}"
+        hint = _hint(str(error)) if conninfo.strip() else f"{_NAME_IT} {_PASSWORDS}"
         raise TargetError(
             f"no connection to {connection.shown()}: {str(error).strip()}", hint
         ) from error
+
+
+def _hint(said: str) -> str:
+    """What to do, by the words of libpq and of a server that speaks English."""
+    for sign, hint in _HINTS.items():
+        if sign in said:
+            return hint
+    return _PASSWORDS
 
 
 def through(connection: Connection) -> Connection:

@@ -182,8 +182,27 @@ def test_a_shortened_plan_that_decided_nothing_says_that_it_could_not(tmp_path: 
         answer(facts.stages, facts.trials, (), (), metric="NOPM", quick=quick).plain
         for quick in (True, False)
     )
-    assert short[:-1] == whole
-    assert short[-1] == "A plan shortened by --quick seldom decides; without it, this one may."
+    first, undecided = whole[0], whole[1]
+    assert short[:2] == (first, undecided)
+    assert short[2] == (
+        "A plan shortened by --quick seldom decides; without it, it measures longer, and may."
+    )
+
+
+def test_an_answer_ends_with_how_to_decide_what_is_not(tmp_path: Path) -> None:
+    noisy = replace(TUNED, nopm=INITDB.nopm * 0.95, noise=0.05)
+    facts = analysed(tmp_path / "run.sqlite", characters=(INITDB, noisy), invalid=())
+    compared = facts.stages[1].to_first
+    assert compared is not None
+    for needed, looks, rounds in ((13, (), 13), (13, (4, 6), 20), (41, (4, 6), None)):
+        tried = replace(facts.stages[1], to_first=replace(compared, rounds_needed=needed))
+        plain = answer(
+            (facts.stages[0], tried), facts.trials, (), (), metric="NOPM", quick=False, looks=looks
+        ).plain
+        said = [one for one in plain if "protocol.rounds" in one]
+        assert said == [f"To decide it, run the plan with `--set protocol.rounds={rounds}`."] * (
+            rounds is not None
+        )
 
 
 def test_a_shortened_plan_calls_what_it_decided_a_first_look(facts: Facts) -> None:

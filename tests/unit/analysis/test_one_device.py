@@ -74,3 +74,18 @@ def test_a_disk_is_not_judged_against_itself(tmp_path: Path) -> None:
     assert "`moved` is not judged: its data lie on the file system of those of `initdb`." in said
     assert "Whether `moved` is faster" not in said, "no round will tell"
     assert "`moved` is not judged" not in " ".join(plain(known.stages))
+
+
+def test_folders_of_one_file_system_in_memory_are_one(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path)
+    first, second, *_ = facts.stages
+    other = replace(second, folder="/dev/shm/a")
+    host = {
+        "file_system.type": "tmpfs", "file_system.mount": "/dev/shm",
+        "folders./dev/shm/a.type": "tmpfs", "folders./dev/shm/a.mount": "/dev/shm",
+    }  # fmt: skip
+
+    (said,) = on_one_device((first, other), host)
+    assert said.startswith("pgdyno's own folder and /dev/shm/a lie on one file system: ")
+    apart = host | {"file_system.mount": "/run"}
+    assert list(on_one_device((first, other), apart)) == []

@@ -77,3 +77,8 @@ def test_what_cannot_be_written_says_why(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "file").touch()
     with pytest.raises(PlanError, match=r"first\.toml cannot be written: "):
         FirstPlan().write(tmp_path / "file" / "first.toml")
+
+
+def test_what_the_server_has_already_is_no_trial() -> None:
+    with pytest.raises(PlanError, match=r"^synchronous_commit = on is what the server has already"):
+        FirstPlan("embedded", 1, "synchronous_commit=on").text()

@@ -130,3 +130,12 @@ def test_what_cannot_be_told_is_refused(folder: Path, tmp_path: Path) -> None:
     a_run(tmp_path, 2, 1.0)
     with pytest.raises(PlanError, match="the noise between sessions is not known"):
         pgdyno.history(tmp_path, fail_below=0.9, against=tmp_path / "01.sqlite")
+
+
+def test_a_run_without_a_finished_round_has_no_confidence(tmp_path: Path) -> None:
+    a_run(tmp_path, 1, 1.0, rounds=1, planned=(1,))
+    (line,) = pgdyno.history(tmp_path).facts.lines
+
+    assert line.throughput is None
+    assert "no round finished" in pgdyno.history(tmp_path).text()
+    assert line.confidence not in pgdyno.history(tmp_path).text()

@@ -180,3 +180,11 @@ def test_help_has_no_words_of_a_library(words: tuple[str, ...]) -> None:
 def test_help_says_what_a_rung_may_lose() -> None:
     said = " ".join(" ".join(page("report", columns=100)).split())
     assert "D2: a crash may lose the last commits" in said
+
+
+def test_an_option_of_one_value_is_not_given_twice() -> None:
+    """The first would be dropped, and who gave it believe that it was measured."""
+    twice = ["init", "own.toml", "--setting", "wal_buffers=64MB", "--setting", "work_mem=8MB"]
+    done = CliRunner().invoke(app, twice)
+    assert done.exit_code == 2
+    assert "option --setting was given twice, it takes one value" in done.output

@@ -118,6 +118,7 @@ REFUSED = {
     ("bench_options", "mix {text!r} is not understood"): "what --mix holds",
     ("app", "argument"): "what was typed is no text",
     ("plans", "the input ended"): "what was not typed",
+    ("plans", "stopped at a question"): "Ctrl-C",
 }
 
 

@@ -36,7 +36,6 @@ from pgdyno.model.run import RunInfo, TrialRecord, TrialState
 from pgdyno.model.units import seconds_text
 from pgdyno.model.wording import capital, plural
 from pgdyno.plan.remaining import rest_of
-from pgdyno.plan.resolve.plan import storage_notes
 from pgdyno.plan.same_machine import require_same
 from pgdyno.plan.settings.rights import require_rights
 from pgdyno.report import html, markdown, summary
@@ -144,7 +143,7 @@ def carried_out(
                     TrialRecord(t.number, t.round, t.stage, t.ident, TrialState.PLANNED)
                     for t in record.trials
                 ]
-                notes = [f"{one}." for one in storage_notes(record.stages, plan.host)]
+                notes = [f"{one.rstrip('.')}." for one in record.notes]
                 with RunFile.create(path, info, planned) as file:
                     _measure(record, target, file, record.trials, notes, on_event)
 

@@ -75,15 +75,20 @@ OnStep = Callable[[str], None]
 Keep = Callable[[Probed], None]
 
 
-def storage_cost(wish: Wish) -> Cost:
+def storage_cost(wish: Wish, bindir: str | Path | None = None) -> Cost:
     """What probing takes of time and disk; nothing is touched.
+
+    Args:
+        wish: What is to be measured.
+        bindir: PostgreSQL's programs; None: the embedded ones.
 
     Raises:
         PlanError: A path is not a folder, is not to be written to or has too little room, a size
             is too small.
-        TargetError: fio is missing.
+        TargetError: fio is missing, or PostgreSQL's programs are.
     """
     _check(wish)
+    _programs(bindir)
     free_bytes = require_possible(wish).free_bytes
     claims = {path: device_claims(Path(path)) for path in wish.paths}
     lies = [Lies(path, Path(path).stat().st_dev, one.disks) for path, one in claims.items()]
@@ -131,16 +136,21 @@ def storage(
         PgdynoError: See `storage_cost`; or a probe failed. What was measured until then is kept.
         Interrupted: Ctrl-C; the same.
     """
-    storage_cost(wish)
-    target = (
-        Target("installed", bindir=str(Path(bindir).absolute())) if bindir else Target("embedded")
-    )
-    binaries = find_binaries(target, postgres_user())
+    storage_cost(wish, bindir)
+    binaries = _programs(bindir)
     run = begun("storage", "storage", command, out, data=Path(wish.paths[0]),
                 build=binaries.manifest())  # fmt: skip
     with _disks_of(wish), stored(run) as keep:
         probe_storage(wish, run.info.ident, binaries, keep=keep, listener=on_event)
     return run.reported()
+
+
+def _programs(bindir: str | Path | None) -> Binaries:
+    """PostgreSQL's, of a folder or the embedded ones."""
+    target = (
+        Target("installed", bindir=str(Path(bindir).absolute())) if bindir else Target("embedded")
+    )
+    return find_binaries(target, postgres_user())
 
 
 def resume(run: Run, _again: bool, on_event: Listener) -> Run:
@@ -153,8 +163,7 @@ def resume(run: Run, _again: bool, on_event: Listener) -> Run:
     found = going_on(run, Path(so_far.wish.paths[0]))
     origin = run.info.build.origin or ""
     installed = origin.startswith("/")
-    target = Target("installed", bindir=origin) if installed else Target("embedded")
-    binaries = find_binaries(target, postgres_user())
+    binaries = _programs(origin if installed else None)
     require_same(
         {"PostgreSQL": asdict(run.info.build)}, {"PostgreSQL": asdict(binaries.manifest())}
     )

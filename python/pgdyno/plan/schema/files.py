@@ -29,6 +29,7 @@ _KINDS = {
 _BOMS = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
 _KERNEL = ("/proc/", "/sys/", "/dev/")
 _PART_BYTES = 1 << 16
+_SQLITE = b"SQLite format 3\0"
 
 
 class BadFile(Exception):
@@ -103,6 +104,10 @@ def _bytes(path: str | os.PathLike[str], bytes_max: int, within: Path | None) ->
             size = max(len(data), os.fstat(handle).st_size)
         except OSError as error:
             raise BadFile(f"cannot be read: {reason(error)}") from error
+    if data.startswith(_SQLITE):
+        raise BadFile(
+            "is a database and no text; a run file is for `pgdyno resume` and `pgdyno report`"
+        )
     if len(data) > bytes_max:
         raise BadFile(f"has {size} bytes, allowed are {bytes_max}")
     return bytes(data)

@@ -8,6 +8,8 @@ from pgdyno.model.units import digits_text
 from pgdyno.model.wording import plural
 from pgdyno.report.document import Block, Cell, Column, Section, Table, Text
 
+_DIGITS_MAX = 4
+
 
 def section(facts: Facts) -> Section | None:
     """A line for each requirement; none if the workload is not TPC-C."""
@@ -48,10 +50,10 @@ def section(facts: Facts) -> Section | None:
     return Section("compliance", "How near to TPC-C", tuple(blocks))
 
 
-def _number(value: float, unit: str) -> str:
+def _number(value: float, unit: str, digits: int = 1) -> str:
     match unit:
         case "share":
-            return f"{value:.1%}"
+            return f"{value:.{digits}%}"
         case "s":
             return f"{digits_text(value, 3 if value < 1000 else 4)} s"
         case _:
@@ -71,4 +73,15 @@ def _measured(row: Requirement, stage: str) -> Cell:
         return Cell(words.NOTHING)
     if row.meets(stage):
         return Cell(_number(value, row.unit))
-    return Cell(_number(value, row.unit), "warn", note="missed")
+    return Cell(_told_from_bounds(value, row), "warn", note="missed")
+
+
+def _told_from_bounds(value: float, row: Requirement) -> str:
+    """A share with as many digits as tell it from a bound that it misses: 42.98% and no 43.0%."""
+    shown = ""
+    for digits in range(1, _DIGITS_MAX + 1):
+        shown = _number(value, row.unit, digits)
+        bounds = [_number(one, row.unit, digits) for one in (row.low, row.high) if one is not None]
+        if shown not in bounds:
+            break
+    return shown
