@@ -62,6 +62,8 @@ class Command(_Whole, TyperCommand):
 
     def _require_once(self, ctx: Any, args: list[str]) -> None:  # noqa: ANN401
         """Refuse an option that takes one value and was given twice: one would be dropped."""
+        if ctx.resilient_parsing:  # a shell asks what could follow
+            return
         _, _, order = self.make_parser(ctx).parse_args(list(args))
         seen = set()
         for one in order:
