@@ -36,7 +36,7 @@ from pgdyno.analysis.trials import trial_facts
 from pgdyno.analysis.trust import merged_audit
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan
-from pgdyno.model.run import RunInfo, Series, SnapshotRows, TrialRecord, TrialState
+from pgdyno.model.run import HOST_HERE, RunInfo, Series, SnapshotRows, TrialRecord, TrialState
 from pgdyno.stats.compare import PlanComparison, compare_at_looks, compare_plan
 from pgdyno.stats.looks import Unjudged
 from pgdyno.stats.table import Table
@@ -95,9 +95,10 @@ def judged(run: RunFile, stored: Stored, losses: Losses | None = None) -> Judged
     audit = merged_audit(finished, {one.name: asked_of(one.workload) for one in plan.stages})
     differing = differences(plan, finished)
     mistakes = mistake_facts(Seen(plan, finished, stages, differing))
-    placed = placement(finished, server_on_host=plan.target.kind != "running")
+    here = server_is_here(info)
+    placed = placement(finished, server_on_host=here)
     again = sorted({one.round for one in replaced if not one.host_lost})
-    fleet = fleet_facts(names, trials, ceilings, server_on_host=plan.target.kind != "running")
+    fleet = fleet_facts(names, trials, ceilings, server_on_host=here)
     further = further_doubts(again, mistakes, placed, cycles.facts, fleet, stages)
     said = answer(stages, measured, audit, differing, metric=plan.workload.headline,
                   quick=plan.quick, looks=plan.protocol.looks,
@@ -117,6 +118,17 @@ def plan_in(info: RunInfo) -> Plan:
     if info.plan is None:
         raise PlanError(f"run {info.ident} has no plan", f"It was made by `{info.command}`.")
     return info.plan
+
+
+def server_is_here(info: RunInfo) -> bool:
+    """Whether the server runs on the machine of the driver's head: ours does, others' may.
+
+    Of several servers that are not ours only the first was looked at.
+    """
+    target = plan_in(info).target
+    if target.kind != "running":
+        return True
+    return len(target.servers) <= 1 and info.server.get("host", "").startswith(HOST_HERE)
 
 
 def cycles_of(
@@ -185,7 +197,7 @@ def _trial_facts(
         trial_facts(
             trial,
             series[trial.number],
-            server_on_host=plan.target.kind != "running",
+            server_on_host=server_is_here(info),
             snapshots=snapshots[trial.number],
             quantiles=merged_quantiles,
             ceiling_per_s=ceiling_of_trial(info, plan.stage(trial.stage).workload, trial.result)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pgdyno.analysis.ceiling import ceiling_of_trial, rate
-from pgdyno.analysis.judged import plan_in
+from pgdyno.analysis.judged import plan_in, server_is_here
 from pgdyno.analysis.session_account import account_of
 from pgdyno.analysis.stopping import still_needed
 from pgdyno.analysis.stored import Stored
@@ -74,6 +74,7 @@ def stage_windows(stored: Stored, stage: str | None = None) -> tuple[StageWindow
                 window_facts(
                     trial, plan, one, stored.series(trial.number), stored.tallies(trial.number),
                     stored.snapshots(trial.number), ceiling_per_s,
+                    server_on_host=server_is_here(info),
                 )
             )  # fmt: skip
         found.append(StageWindows(one.name, tuple(windows)))
@@ -88,6 +89,8 @@ def window_facts(
     tallies: Mapping[str, TallySeries],
     snapshots: Sequence[SnapshotRows] = (),
     ceiling_per_s: float | None = None,
+    *,
+    server_on_host: bool = True,
 ) -> WindowFacts:
     """What is known of a finished trial's window.
 
@@ -99,6 +102,7 @@ def window_facts(
         tallies: The same.
         snapshots: Read at the window's ends.
         ceiling_per_s: What the driver reaches on its machine; None: not calibrated.
+        server_on_host: Whether driver and server share a machine.
     """
     result = trial.result
     assert result is not None, f"trial {trial.number} has no result"
@@ -116,11 +120,11 @@ def window_facts(
         account=account_of(
             trial,
             tallies,
-            beside_server=plan.target.kind != "running",
+            beside_server=server_on_host,
             hidden=_hidden(stage),
         ),
         load=_load(result, stage),
-        driver=_driver(result, plan, ceiling_per_s),
+        driver=_driver(result, ceiling_per_s, server_on_host=server_on_host),
         grown=result.deltas,
         gauges={name: float(values.mean()) for name, values in gauges.items()},
         highest={name: float(values.max()) for name, values in gauges.items()},
@@ -183,7 +187,7 @@ def _waits_share(result: TrialResult) -> float:
     return waits / (waits + asks) if waits > 0 else 0.0
 
 
-def _driver(result: TrialResult, plan: Plan, ceiling_per_s: float | None) -> Driver:
+def _driver(result: TrialResult, ceiling_per_s: float | None, *, server_on_host: bool) -> Driver:
     client = result.client
     window_s = client.window_s or result.window_s
     threads = client.thread_cpu_s
@@ -197,7 +201,7 @@ def _driver(result: TrialResult, plan: Plan, ceiling_per_s: float | None) -> Dri
         wanted=None if wanted is None else min(1.0, wanted),
         busiest=min(1.0, max(threads) / window_s) if threads else None,
         ceiling_share=rate(result) / ceiling_per_s if ceiling_per_s else None,
-        beside_server=plan.target.kind != "running",
+        beside_server=server_on_host,
     )
 
 

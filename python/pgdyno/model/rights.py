@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,8 @@ class Role:
     shut_out_of: tuple[str, ...] = ()  # databases that pg_hba.conf keeps it out of
     by_socket: bool = False  # it comes through a Unix socket
     no_place: NoPlace | None = None  # for tables in a new database; None: there is one
+    stronger: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Settings that come before those of a database: value, and `user` or `client` that set it."""
 
 
 @dataclass(frozen=True, slots=True)

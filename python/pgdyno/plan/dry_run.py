@@ -277,9 +277,12 @@ def _settings(stage: Stage, before: Stage | None, server: ServerFacts) -> Render
     if before is not None and inherited:
         count = len(stage.settings) - len(new)
         head = f"{plural(count, 'setting')} as in {before.name}" + (", and:" if new else "")
+    is_ours = server.role is None
     if not new:
-        return Text(head or "nothing set: the server's defaults")
-    table = _origin_table(head or None, "setting", "value", "server default")
+        otherwise = "the server's defaults" if is_ours else "the server as it is configured"
+        return Text(head or f"nothing set: {otherwise}")
+    usual = "server default" if is_ours else "server has"
+    table = _origin_table(head or None, "setting", "value", usual)
     for setting in new:
         value, default = _value(setting, server), setting.default or "?"
         table.add_row(setting.name, value, default, _origin(setting))

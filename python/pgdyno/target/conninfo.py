@@ -29,6 +29,7 @@ _START_IT = (
 )
 _HINTS = {
     "does not exist": "Create it with createdb or createuser, or name another.",
+    "not currently accepting connections": "It is no database to be driven: name another.",
     "too many clients": "Ask for fewer connections, or raise max_connections of the server.",
     "Connection refused": _START_IT,
     "No such file or directory": _START_IT,

@@ -62,6 +62,8 @@ FROM pg_namespace n, pg_get_userbyid(nspowner) AS name
 WHERE nspname = ANY(%s)
 """
 
+_STRONGER = "SELECT name, setting, source FROM pg_settings WHERE source IN ('user', 'client')"
+
 
 def role_of(
     session: psycopg.Connection[Any], connection: Connection, databases: Iterable[str] = ()
@@ -104,6 +106,7 @@ def role_of(
         shut_out_of=tuple(name for name in databases if _is_shut_out(connection.to(name))),
         by_socket=connection.host.startswith(("/", "@")),
         no_place=no_place,
+        stronger={name: (setting, source) for name, setting, source in session.execute(_STRONGER)},
     )
 
 

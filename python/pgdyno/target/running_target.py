@@ -32,7 +32,8 @@ from pgdyno.plan.settings.server import (
     SETTINGS_QUERY,
     facts_of_rows,
 )
-from pgdyno.plan.settings.values import list_items, same_value, show
+from pgdyno.plan.settings.stronger import overruled
+from pgdyno.plan.settings.values import list_items
 from pgdyno.session import own_session
 from pgdyno.target.conninfo import reach
 from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Restored
@@ -51,10 +52,6 @@ _FIXTURE = "fixture "  # begins the purpose of one that is whole
 # No two postmasters of one port start in the same microsecond. Its version comes last.
 _IDENTITY = """
 SELECT extract(epoch FROM pg_postmaster_start_time()), current_setting('port'), version()
-"""
-_STRONGER = """
-SELECT name, setting, source FROM pg_settings
-WHERE name = ANY(%s) AND source IN ('user', 'client')
 """
 _OUR_TRIALS = re.compile(r"pgdyno_trial(_\d+)?")
 _OUR_NAMES = re.compile(rf"{_OUR_TRIALS.pattern}|pgdyno_fixture_.+")
@@ -164,14 +161,12 @@ class RunningTarget(NotOurs):
         """See `Target.rehearse`: in transactions that are rolled back."""
         first = {(one.name, one.value): stage.name for stage in stages[::-1]
                  for one in stage.settings}  # fmt: skip
+        in_vain = list(overruled(self.facts, stages))
+        yield from ((stage, why) for stage, _, why in in_vain)
+        overruled_names = {name for _, name, _ in in_vain}
         with psycopg.connect(**self.connection.arguments(), autocommit=True) as session:
-            rows = session.execute(_STRONGER, (list({name for name, _ in first}),)).fetchall()
-            stronger = {name: (setting, source) for name, setting, source in rows}
             for (name, value), stage in first.items():
-                if name in stronger and not same_value(
-                    self.facts.knobs[name], value, stronger[name][0]
-                ):
-                    yield stage, f"{name} = {value}: {self._overruled(name, *stronger[name])}"
+                if name in overruled_names:
                     continue
                 change = sql.SQL("SET LOCAL {} = {}").format(
                     sql.Identifier(*name.split(".")), sql.Literal(value)
@@ -181,17 +176,6 @@ class RunningTarget(NotOurs):
                         session.execute(change)
                 except psycopg.Error as error:
                     yield stage, f"{name} = {value}: {str(error).strip()}"
-
-    def _overruled(self, name: str, setting: str, source: str) -> str:
-        """What a setting of a database does not replace."""
-        shown = show(self.facts.knobs[name], setting)
-        assert self.facts.role is not None, "it is not ours"
-        if source == "user":
-            role = self.facts.role.name
-            who, how = f"role {role} has {shown}", f"`ALTER ROLE {role} RESET {name}`"
-        else:
-            who, how = f"the connection's options say {shown}", "leaving them out"
-        return f"{who}, which comes before what a database has; {how} leaves room for the stage's"
 
     # -- fixture ------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 
 from pgdyno.model.connection import Connection
+from pgdyno.model.run import HOST_HERE
 from pgdyno.model.server_host import ServerHost
 from pgdyno.model.units import bytes_text
 from pgdyno.model.wording import plural
@@ -69,7 +70,7 @@ def _transport(session: psycopg.Connection[Any]) -> str:
 def _host_lines(host: ServerHost) -> dict[str, str]:
     if host.memory_bytes is None:
         return {"host": "another one, or out of sight", "not known of its host": _HOST}
-    lines = {"host": f"this one; it may use {bytes_text(host.memory_bytes)} of memory"}
+    lines = {"host": f"{HOST_HERE}; it may use {bytes_text(host.memory_bytes)} of memory"}
     if host.data is None:
         return lines | {"data": _UNTOLD, "not known of its host": _STORAGE}
     found = file_system(Path(host.data.path))

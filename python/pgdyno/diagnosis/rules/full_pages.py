@@ -43,7 +43,9 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
             " known; full_page_writes off in a stage of its own would tell",
             figures,
         )
-    return Cleared(f"{of_wal}, but sessions do not wait for WAL", figures)
+    for_each = [share_text(float(one[0])) for one in (volume, flush)]
+    waited = f"its volume {for_each[0]} of the time, and for its flush {for_each[1]}"
+    return Cleared(f"{of_wal}, but sessions wait for {waited} only", figures)
 
 
 RULE = Rule(

@@ -41,6 +41,7 @@ from pgdyno.plan.settings.checkpoints import (
 from pgdyno.plan.settings.fleet import fleet_complaints
 from pgdyno.plan.settings.initdb import after_initdb, initdb_complaints
 from pgdyno.plan.settings.stopping import stop_complaints
+from pgdyno.plan.settings.stronger import overruled
 
 MAJORS = range(12, 19)
 """Major versions of PostgreSQL that can be targets."""
@@ -89,6 +90,9 @@ def resolve(
         disk[stage.name] = disk_need(config, workload, protocol, host, fixtures, costs)
     if target.kind == "running":
         notes += _not_ours(server)
+        complaints += [Complaint(f"stage {stage}", why)
+                       for one in (server, *server.others)
+                       for stage, _, why in overruled(one, resolved.stages)]  # fmt: skip
     else:
         complaints += _too_much(memory, host.memory_bytes, "memory", "the host has")
         found = rooms(resolved.stages, resolved.configs, workload, protocol, host, fixtures, costs)

@@ -130,7 +130,7 @@ def read_plan_text(
     quick_by_path, wrong_quick = quick_values(raw)
     complaints += wrong_quick
     if quick and not raw.get("quick"):
-        complaints.append(Complaint("--quick", "the plan has no table quick"))
+        complaints.append(Complaint("--quick", _NO_QUICK))
     final = with_quick(raw, quick_by_path) if quick else raw
     final, wrong_set = apply_overrides(final, chosen)
     complaints += wrong_set
@@ -302,6 +302,9 @@ _FOREIGN_KEYS = {
     "installed": ("conninfo", "servers", "replica"),
     "running": ("bindir", "initdb", "replicas"),
 }
+_NO_QUICK = (
+    "the plan has no table quick; `--set protocol.rounds=3 --set protocol.window_s=5` shortens any"
+)
 _OPTIONS = {"target.conninfo": "--conninfo", "target.bindir": "--bindir"}
 _NEEDED_KEY = {"installed": "bindir", "running": "conninfo"}
 
