@@ -65,9 +65,7 @@ def test_it_ends_at_the_look_that_decides(folder: Path, home_env: Path) -> None:
         states = [(trial.round, trial.state) for trial in file.trials()]
     assert {one for one, state in states if state is TrialState.FINISHED} == {*range(1, rounds + 1)}
     assert all((state is TrialState.PLANNED) == (one > rounds) for one, state in states)
-    assert re.search(
-        r"after round 1: eight-sessions so far ×\d+\.\d+ of one-session; nothing", told
-    )
+    assert re.search(r"in round 1: eight-sessions so far ×\d+\.\d+ of one-session; nothing", told)
     assert re.search(
         rf"after round {rounds}: eight-sessions is better at ×\d+\.\d+ of one-session"
         r" \(95% interval [0-9.]+ to [0-9.]+\), measured no further", told,

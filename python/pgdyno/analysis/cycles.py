@@ -383,13 +383,19 @@ class Guard:
     ) -> None:
         self._cycles = cycles
         machine = {one.name: one.default or "" for stage in plan.stages for one in stage.host}
+        self._measured = {one.stage for one in trials if one.state is TrialState.FINISHED}
         self._settings = {
             stage.name: DEFAULTS | machine | stage.values | effective_of(stage.name, trials)
             for stage in plan.stages
         }
 
     def reason(self, stage: str, base: str) -> str | None:
-        """Why the comparison is not judged; None: it is."""
+        """Why the comparison is not judged; None: it is, or there is nothing to compare yet.
+
+        What a stage that was not measured had is not known: of a planned one only what it sets.
+        """
+        if not {stage, base} <= self._measured:
+            return None
         if why := self._vacuum(stage, base):
             return why
         changed = changed_in_cycle(self._settings[stage], self._settings[base])

@@ -36,7 +36,8 @@ from pgdyno.analysis.trials import trial_facts
 from pgdyno.analysis.trust import merged_audit
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan
-from pgdyno.model.run import HOST_HERE, RunInfo, Series, SnapshotRows, TrialRecord, TrialState
+from pgdyno.model.run import RunInfo, Series, SnapshotRows, TrialRecord, TrialState
+from pgdyno.model.server_host import HOST_HERE
 from pgdyno.stats.compare import PlanComparison, compare_at_looks, compare_plan
 from pgdyno.stats.looks import Unjudged
 from pgdyno.stats.table import Table

@@ -42,7 +42,10 @@ _FLUSH_AFTER_BYTES = 256 << 10  # checkpoint_flush_after, by default
 _BGWRITER_FLUSH_AFTER_BYTES = 512 << 10  # bgwriter_flush_after, the same
 _FLUSH_AFTER_MAX_BYTES = 2 << 20
 READS_PLAN = "parallel-io"
-_KNEE = "How many is where the grid stopped rising, of which each load was measured once."
+_KNEE = (
+    "How many is where the grid stopped rising, or its largest load, where it did not: more may be"
+    " better then. Of the grid each load was measured once."
+)
 
 
 def storage_advice(facts: StorageFacts) -> tuple[Advice, ...]:

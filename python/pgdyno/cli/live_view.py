@@ -92,8 +92,9 @@ class LiveView:
         self._console.print(trial_line(record, len(self._progress.plan.trials), lost=lost))
 
     def _look_taken(self, event: LookTaken) -> None:
+        when = "after" if event.decides else "in"
         for line in event.sentences:
-            self._console.print(f"after round {event.rounds}: {line}", markup=False)
+            self._console.print(f"{when} round {event.rounds}: {line}", markup=False)
 
     def _step_begins(self, text: str) -> None:
         if self._quiet:

@@ -46,13 +46,15 @@ def report(
         str,
         typer.Option(
             metavar="D0..D6",
-            help="conf, sql, diff: lowest rung of durability allowed."
+            help="conf, sql, sysctl, diff: lowest rung of durability allowed."
             f" {'; '.join(f'{one}: {loses}' for one, loses in LADDER.items())}.",
         ),
     ] = _CONFIGURATION["lowest_rung"],
     stage: Annotated[
         str | None,
-        typer.Option(help="conf, sql, diff: a stage by name, instead of the best one allowed."),
+        typer.Option(
+            help="conf, sql, sysctl, diff: a stage by name, instead of the best one allowed."
+        ),
     ] = None,
     conninfo: Annotated[
         str | None,

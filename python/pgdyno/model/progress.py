@@ -98,9 +98,10 @@ class TrialEnded:
 class LookTaken:
     """A plan was looked at: by a look that decides, or for what its first rounds show so far."""
 
-    rounds: int  # after how many
+    rounds: int  # after how many, or in which
     sentences: tuple[str, ...]  # one of each stage that was judged
     left: int  # trials that may still be measured, at most
+    decides: bool = True  # else the round goes on
 
 
 @dataclass(frozen=True, slots=True)

@@ -479,10 +479,6 @@ class Fixture:
     others: tuple[Fixture, ...] = ()  # of further servers that hold parts of the workload
 
 
-HOST_HERE = "this one"
-"""How what a server says of its host begins, where that is the machine of the driver's head."""
-
-
 @dataclass(frozen=True, slots=True)
 class RunInfo:
     """The head of a run file, written before the first action."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+HOST_HERE = "this one"
+"""How what a server says of its host begins, where that is the machine of the driver's head."""
+
 
 @dataclass(frozen=True, slots=True)
 class Area:

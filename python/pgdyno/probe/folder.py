@@ -77,7 +77,7 @@ def require_room(paths: Sequence[Path], each_bytes: int) -> Mapping[Path, int]:
             raise PlanError(
                 f"{same[0]} has {bytes_text(free[same[0]])} free, the probe needs"
                 f" {bytes_text(need)} and leaves {_KEPT_FREE:.0%} free",
-                "Make room; a smaller --size takes less, and has a least one.",
+                "Make room, or name a smaller --size, of 64 MiB at least.",
             )
     return free
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from rich.console import Group, RenderableType
 from rich.text import Text as Line
 
-from pgdyno.analysis.storage_advice import THRESHOLDS, not_known, storage_advice
+from pgdyno.analysis.storage_advice import DELAY_US_MIN, THRESHOLDS, not_known, storage_advice
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
 from pgdyno.model.floor import NO_DISK_KNOWN, PATTERNS, PAUSES_US, Pattern
 from pgdyno.model.floor_figures import DEFAULT_METHOD, NEAR_PEAK, PROGRAMS, Doubt
@@ -258,7 +258,7 @@ def _pattern_rows(pattern: Pattern) -> list[Row]:
         delay = f"p50 {ns_text(at.latency.p50_ns)}, p99 {ns_text(at.latency.p99_ns)}"
         return f"{at.depth} × {at.jobs}: {delay}"
 
-    return [(f"{pattern}, at most", peak), (f"knee of {pattern}", knee)]
+    return [(f"{pattern}, fastest window", peak), (f"knee of {pattern}", knee)]
 
 
 def _rested_row(index: int) -> Row:
@@ -290,7 +290,13 @@ def _with_transactions(facts: StorageFacts) -> tuple[Table, ...]:
 
 def _predictions(facts: StorageFacts) -> list[Row]:
     rows: list[Row] = [(_clients(clients), _at_most(clients)) for clients in facts.clients]
-    return [*rows, ("commit_delay to try", lambda path: f"{path.commit_delay_us} µs")]
+    return [*rows, ("commit_delay to try", _delay)]
+
+
+def _delay(path: PathFacts) -> str:
+    if path.commit_delay_us < DELAY_US_MIN:
+        return "none, flushes are too short"
+    return f"{path.commit_delay_us} µs"
 
 
 def _clients(number: int) -> str:

@@ -11,8 +11,7 @@ from typing import Any
 import psycopg
 
 from pgdyno.model.connection import Connection
-from pgdyno.model.run import HOST_HERE
-from pgdyno.model.server_host import ServerHost
+from pgdyno.model.server_host import HOST_HERE, ServerHost
 from pgdyno.model.units import bytes_text
 from pgdyno.model.wording import plural
 from pgdyno.target.file_systems import file_system

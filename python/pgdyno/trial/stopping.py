@@ -63,7 +63,8 @@ class Stopping:
         if fresh and trial.round not in {one.look for one in before}:
             until = f"before round {looks[0]}" if looks else "before the end"
             judged = [one for one in fresh if one.verdict is not Verdict.NOT_JUDGED]
-            self._listener(LookTaken(trial.round, tuple(_line(one, until) for one in judged), left))
+            said = tuple(_line(one, until) for one in judged)
+            self._listener(LookTaken(trial.round, said, left, decides=not is_early))
 
     def _look(self, trials: Sequence[TrialRecord]) -> tuple[Comparison, ...]:
         return self._judge(self._plan, self._host, trials, self._run.replaced())

@@ -275,7 +275,9 @@ def _to_the_end(path: Path, attempt: Callable[[], None], listener: Listener, pag
             if finished <= before:
                 again = LostError(
                     f"{back.lost.fact}, a second time before another trial was finished",
-                    "Its log says why: the load may be what ends it.",
+                    "Its log says why: the load may be what ends it. A round that was broken off is"
+                    " measured again as a whole; what is left on the server goes when the next run"
+                    " begins there.",
                 )
                 raise _to_be_continued(path, again) from None
             listener(Noted("The server answers again: the run goes on, in whole rounds."))

@@ -78,7 +78,7 @@ def resolve(
     for major in dict.fromkeys(one.facts.major for one in servers):
         complaints += initdb_complaints(target.initdb, major)
     resolved = resolve_stages(draft, servers, host)
-    complaints += [*resolved.complaints, *_unable(resolved, protocol, target)]
+    complaints += [*resolved.complaints, *_unable(resolved, protocol, target, server)]
     complaints += earlier_complaints(
         document, [draft.driven(client.table) for client in draft.clients]
     )
@@ -90,9 +90,6 @@ def resolve(
         disk[stage.name] = disk_need(config, workload, protocol, host, fixtures, costs)
     if target.kind == "running":
         notes += _not_ours(server)
-        complaints += [Complaint(f"stage {stage}", why)
-                       for one in (server, *server.others)
-                       for stage, _, why in overruled(one, resolved.stages)]  # fmt: skip
     else:
         complaints += _too_much(memory, host.memory_bytes, "memory", "the host has")
         found = rooms(resolved.stages, resolved.configs, workload, protocol, host, fixtures, costs)
@@ -233,11 +230,18 @@ def resolve_fleet(draft: PlanDraft) -> Fleet | None:
     return Fleet(table.hosts, table.python, table.ssh_config, degraded=table.degraded)
 
 
-def _unable(resolved: Resolved, protocol: Protocol, target: Target) -> list[Complaint]:
-    """Stages whose load cannot do what the protocol asks for."""
+def _unable(
+    resolved: Resolved, protocol: Protocol, target: Target, server: ServerFacts
+) -> list[Complaint]:
+    """Stages that cannot do what the protocol or they themselves ask for."""
     followed = cycle_complaints(protocol, resolved.stages)
     driven = fleet_complaints(target, protocol, resolved.stages)
-    return [*_gone_sessions(resolved, protocol), *followed, *driven]
+    in_vain = [
+        Complaint(f"stage {stage}", why)
+        for one in (server, *server.others)
+        for stage, _, why in overruled(one, resolved.stages)
+    ]
+    return [*_gone_sessions(resolved, protocol), *followed, *driven, *in_vain]
 
 
 def _gone_sessions(resolved: Resolved, protocol: Protocol) -> list[Complaint]:
