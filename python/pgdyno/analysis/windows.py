@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.resets import began_anew
 from pgdyno.model.run import (
+    RunInfo,
     Series,
     SnapshotRows,
     TallySeries,
@@ -33,6 +35,7 @@ from pgdyno.model.run import (
     TrialState,
 )
 from pgdyno.model.sampler_gaps import in_time
+from pgdyno.model.server_host import BY_SOCKET
 from pgdyno.model.wording import listed
 
 NS = 1e9
@@ -70,13 +73,12 @@ def stage_windows(stored: Stored, stage: str | None = None) -> tuple[StageWindow
                 continue
             assert trial.result is not None, f"trial {trial.number} is finished without a result"
             ceiling_per_s = ceiling_of_trial(info, one.workload, trial.result)
-            windows.append(
-                window_facts(
-                    trial, plan, one, stored.series(trial.number), stored.tallies(trial.number),
-                    stored.snapshots(trial.number), ceiling_per_s,
-                    server_on_host=server_is_here(info),
-                )
+            known = window_facts(
+                trial, plan, one, stored.series(trial.number), stored.tallies(trial.number),
+                stored.snapshots(trial.number), ceiling_per_s,
+                server_on_host=server_is_here(info),
             )  # fmt: skip
+            windows.append(replace(known, client=_client(info, plan, one)))
         found.append(StageWindows(one.name, tuple(windows)))
     return tuple(found)
 
@@ -135,6 +137,14 @@ def window_facts(
         costs=_costs(result, series, second, began_anew(snapshots)),
         dead_share=_dead_shares(in_time(snapshots, result.window_ns)),
     )
+
+
+def _client(info: RunInfo, plan: Plan, stage: Stage) -> frozenset[str]:
+    """How the client works: what it does already is no advice."""
+    transport: str = plan.target.transport
+    if plan.target.kind == "running":
+        transport = "socket" if info.server.get("reached by") == BY_SOCKET else "tcp"
+    return frozenset({f"transport = {transport}", f"face = {stage.workload.face}"})
 
 
 def _hidden(stage: Stage) -> str | None:

@@ -114,7 +114,8 @@ def _asked(
         return replace(blank, verdict="clear", fact=fact, figures=found.figures), None
     answer = replace(
         blank, verdict="finding", fact=found.fact, figures=found.figures,
-        gain=Gain(low, bound, high, cap), knobs=tuple(map(_knob, rule.knobs)),
+        gain=Gain(low, bound, high, cap),
+        knobs=tuple(_knob(one) for one in rule.knobs if one.name not in window.client),
     )  # fmt: skip
     return answer, _Ranked(name, rule, gain, _held(rule, account))
 

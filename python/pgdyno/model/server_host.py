@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+BY_SOCKET = "a Unix socket"
+"""How a server that is not ours is reached, where it is no network."""
 HOST_HERE = "this one"
 """How what a server says of its host begins, where that is the machine of the driver's head."""
 

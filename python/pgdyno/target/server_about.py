@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 
 from pgdyno.model.connection import Connection
-from pgdyno.model.server_host import HOST_HERE, ServerHost
+from pgdyno.model.server_host import BY_SOCKET, HOST_HERE, ServerHost
 from pgdyno.model.units import bytes_text
 from pgdyno.model.wording import plural
 from pgdyno.target.file_systems import file_system
@@ -62,7 +62,7 @@ def about(session: psycopg.Connection[Any], connection: Connection) -> dict[str,
 
 def _transport(session: psycopg.Connection[Any]) -> str:
     if session.info.host.startswith(("/", "@")):
-        return "a Unix socket"
+        return BY_SOCKET
     return "TCP with TLS" if session.pgconn.ssl_in_use else "TCP without TLS"
 
 

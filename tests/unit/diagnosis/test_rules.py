@@ -60,6 +60,14 @@ def test_a_rule_finds_its_planted_case(name: str) -> None:
     assert "not proved" in found.sentence
 
 
+def test_what_the_client_does_already_is_no_advice() -> None:
+    window = PLANTED["round_trips"]
+    asked = {one.name for one in diagnose_window(window).answer("round_trips").knobs}
+    by_socket = replace(window, client=frozenset({"transport = socket", "face = pipeline"}))
+    left = {one.name for one in diagnose_window(by_socket).answer("round_trips").knobs}
+    assert asked - left == {"transport = socket", "face = pipeline"}
+
+
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_rule_clears_a_healthy_window(name: str) -> None:
     found = diagnose_window(a_window()).answer(name)
