@@ -109,7 +109,7 @@ def test_the_server_is_seen_where_it_is(direct: Direct) -> None:
     assert place.data.free_bytes > 0
     assert (place.wal_there_bytes or 0) >= 1 << 24
     require_room(direct.estimated, place)
-    assert room_text(direct.estimated, place).startswith("2 warehouses: 21")
+    assert room_text(direct.estimated, place).startswith("2 warehouses will take 21")
 
 
 @pytest.mark.parametrize("copies", ["tables", pytest.param("batches", marks=pytest.mark.wide)])
