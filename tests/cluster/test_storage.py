@@ -28,14 +28,17 @@ from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.cluster
 MIB = 1 << 20
-SMALL = ("--quick", "--size", "64MiB", "--depths", "1", "--rounds", "2")
+SMALL = {"--size": "64MiB", "--depths": "1", "--rounds": "2"}
 DEBIAN = ("--bindir", "/usr/lib/postgresql/15/bin", "--depths", "1")
 
 
 def arguments(*paths: Path, out: Path, more: tuple[str, ...] = ()) -> list[str]:
+    """Small probes; `more` may say otherwise, and every option is given once."""
+    small = [word for option, value in SMALL.items() if option not in more
+             for word in (option, value)]  # fmt: skip
     return [
-        sys.executable, "-m", "pgdyno", "storage", *map(str, paths), *SMALL, "--out", str(out),
-        *more,
+        sys.executable, "-m", "pgdyno", "storage", *map(str, paths), "--quick", *small,
+        "--out", str(out), *more,
     ]  # fmt: skip
 
 
