@@ -13,7 +13,7 @@ import pgdyno
 from pgdyno import api
 from pgdyno.api.planning import FROM_PYTHON
 from pgdyno.model.errors import Interrupted, PlanError
-from pgdyno.model.progress import DriveProgress, Event, PhaseBegun, RunBegun, TrialEnded
+from pgdyno.model.progress import DriveProgress, Event, PhaseBegun, RunBegun, StepBegun, TrialEnded
 from tests.cluster.test_run import assert_nothing_left
 
 pytestmark = pytest.mark.cluster
@@ -40,7 +40,7 @@ def test_a_plan_from_python_is_run_opened_and_drawn(folder: Path, home_env: Path
 
     run = pgdyno.run(plan, out=folder / "run.sqlite", on_event=events.append)
 
-    assert isinstance(events[0], RunBegun)
+    assert [type(one) for one in events[:2]] == [StepBegun, RunBegun], "servers are tried first"
     assert [one.trial.number for one in events if isinstance(one, TrialEnded)] == [1, 2, 3, 4]
     assert run.is_whole
     assert run.info.command.endswith("from Python")
