@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from unittest.mock import patch
 
+from measure import Spread, rotated, table
 from scipy.special import stdtrit
 
 import pgdyno
@@ -84,12 +85,6 @@ def measured(arm: str, made: pgdyno.Plan, bench: Bench, load_s: float) -> tuple[
         return found.told.acknowledged / found.told.seconds, found.told.record_bytes
 
 
-def spread(values: list[float], form: str) -> str:
-    """Median, lowest and highest."""
-    low, high = min(values), max(values)
-    return f"{statistics.median(values):{form}} ({low:{form}} to {high:{form}})"
-
-
 def ratio(values: list[float]) -> str:
     """Geometric mean of ratios, with a 95% interval where there are several."""
     logs = [math.log(one) for one in values]
@@ -118,18 +113,17 @@ def main() -> None:
         fixture = make_fixture(made.record, target, lambda _: None, stage)
         bench = Bench(target, fixture, describe_stages(made.record)[stage.name], lambda _: None)
         for number in range(asked.rounds):
-            at = number % len(ARMS)
-            for arm in (*ARMS[at:], *ARMS[:at]):
+            for arm in rotated(ARMS, number):
                 commits, size = measured(arm, made, bench, asked.load)
                 per_s[arm].append(commits)
                 record_bytes[arm].append(size)
                 print(f"round {number + 1}, {arm}: {commits:,.0f} commits/s", flush=True)
-    print(f"\n| {asked.workload} | commits/s | to plain | record |")
-    print("|---|---|---|---|")
+    rows = []
     for arm in ARMS:
         ratios = [mine / base for mine, base in zip(per_s[arm], per_s["plain"], strict=True)]
-        record = f"{statistics.median(record_bytes[arm]) / 1e6:,.0f} MB"
-        print(f"| {arm} | {spread(per_s[arm], ',.0f')} | {ratio(ratios)} | {record} |")
+        record = Spread.of(record_bytes[arm]).times(1e-6)
+        rows.append((arm, Spread.of(per_s[arm]).text(0), ratio(ratios), record.text(0)))
+    print(f"\n{table((asked.workload, 'commits/s', 'to plain', 'record, MB'), rows)}")
 
 
 if __name__ == "__main__":

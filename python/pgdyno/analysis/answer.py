@@ -18,7 +18,7 @@ from pgdyno.analysis.facts import (
 )
 from pgdyno.analysis.host_facts import FleetFacts
 from pgdyno.analysis.one_device import is_against_itself
-from pgdyno.analysis.plain import plain, tail_sentence
+from pgdyno.analysis.plain import plain, tail_sentence, to_one_between
 from pgdyno.model.durability import NOT_KNOWN
 from pgdyno.model.looks import LOOKS
 from pgdyno.model.plan import ROUNDS_MAX
@@ -187,10 +187,8 @@ def _besides(found: Sequence[StageFacts], first: StageFacts) -> str:
 
 def _to_previous(stage: StageFacts) -> str:
     """What it gives beside the stage before; empty where that is the first, or not compared."""
-    before = stage.to_previous
-    if before is None or before.ratio is None or before.low is None or stage.to_first is None:
-        return ""
-    if before.base == stage.to_first.base:
+    before = to_one_between(stage)
+    if before is None or before.ratio is None or before.low is None:
         return ""
     share = words.confidence(before.confidence)
     return (

@@ -32,7 +32,6 @@ from pgdyno.plan.describe import build_text, size_text, workload_values
 from pgdyno.plan.settings.checkpoints import protocol_text
 from pgdyno.stats.between_runs import RunMean, run_mean
 from pgdyno.stats.change_points import change_points
-from pgdyno.store import RunFile
 
 GROUPS: Mapping[Group, str] = {
     "load": "load", "measurement": "how it was measured", "host": "host", "build": "PostgreSQL",
@@ -99,17 +98,21 @@ def side_of(stored: Stored, facts: Facts, stage: str, label: str) -> Side:
     )  # fmt: skip
 
 
-def known_runs(run: RunFile) -> tuple[KnownRun, ...]:
+def known_runs(stored: Stored) -> tuple[KnownRun, ...]:
     """Each stage of a run that has a mean; twins of it are no further run.
+
+    Args:
+        stored: The run file.
 
     Raises:
         StoreError: The file cannot be read.
         PlanError: No plan was run.
     """
+    run = stored.run
     info = run.info()
     plan = plan_in(info)
     trials = still_needed(plan, info.host, run.trials(), run.replaced())
-    means = _means(run, plan, trials)
+    means = _means(stored, plan, trials)
     found = []
     for stage in plan.stages:
         if stage.twin_of is None and stage.name in means:
@@ -124,11 +127,11 @@ def known_runs(run: RunFile) -> tuple[KnownRun, ...]:
     return tuple(found)
 
 
-def _means(run: RunFile, plan: Plan, trials: Sequence[TrialRecord]) -> dict[str, RunMean]:
+def _means(stored: Stored, plan: Plan, trials: Sequence[TrialRecord]) -> dict[str, RunMean]:
     finished = [one for one in trials if one.state is TrialState.FINISHED]
     cycles = None
     if plan.protocol.checkpoints == "anchors":
-        cycles = plan_cycles(plan, trials, Stored(run))
+        cycles = plan_cycles(plan, trials, stored)
     found = {}
     for stage in plan.stages:
         mine = [one for one in finished if one.stage == stage.name]

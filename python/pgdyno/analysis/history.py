@@ -88,8 +88,9 @@ def run_lines(run: RunFile) -> RunLines:
     """
     info, trials = run.info(), run.trials()
     plan = plan_in(info)
-    said = judged(run, Stored(run)).answer
-    known = {one.stage: one for one in known_runs(run)}
+    stored = Stored(run)
+    said = judged(run, stored).answer
+    known = {one.stage: one for one in known_runs(stored)}
     lines, series = [], []
     for stage in plan.stages:
         mine = [one for one in trials if one.stage == stage.name]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pgdyno.analysis import words
 from pgdyno.analysis.answer_facts import TailFacts
 from pgdyno.analysis.credit import NO_SETTING, credit_against
-from pgdyno.analysis.facts import StageFacts
+from pgdyno.analysis.facts import Comparison, StageFacts
 from pgdyno.analysis.one_device import is_against_itself
 from pgdyno.model.units import ratio_text
 from pgdyno.model.wording import listed, plural
@@ -73,6 +73,12 @@ def tail_sentence(stage: StageFacts) -> str:
     )
 
 
+def to_one_between(stage: StageFacts) -> Comparison | None:
+    """The comparison with the stage before, where that is another one than the first."""
+    before, first = stage.to_previous, stage.to_first
+    return None if before and first and before.base == first.base else before
+
+
 def deepest(stage: StageFacts) -> TailFacts | None:
     """The deepest percentile that was compared: of those with a verdict, if any has one."""
     known = [one for one in stage.tails if one.verdict in ("better", "worse", "equivalent")]
@@ -93,10 +99,8 @@ def _sentences(stage: StageFacts) -> tuple[str, ...]:
 
 def _beyond(stage: StageFacts) -> str:
     """What it gains over the stage before, where that is shown and not the first."""
-    before = stage.to_previous
+    before = to_one_between(stage)
     if before is None or before.ratio is None or before.verdict != "better":
-        return ""
-    if stage.to_first is not None and before.base == stage.to_first.base:
         return ""
     return f" and {_faster(before.ratio)} `{before.base}`"
 

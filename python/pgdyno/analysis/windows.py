@@ -52,8 +52,7 @@ def stage_windows(stored: Stored, stage: str | None = None) -> tuple[StageWindow
         stage: One stage alone; None: all.
 
     Raises:
-        PlanError: No plan was run.
-        PlanError: There is no such stage.
+        PlanError: No plan was run, or there is no such stage.
         StoreError: The file cannot be read.
     """
     run = stored.run

@@ -134,7 +134,7 @@ def compare(
         opened = _Opened(stack)
         rows = [[opened.side(path, stage) for path, stage in row] for row in _rows(asked, opened)]
         _require_comparable(rows, others)
-        known = [one for path in opened.files for one in known_runs(opened.file(path))]
+        known = [one for path in opened.files for one in known_runs(Stored(opened.file(path)))]
         known += _in_folder(Path(runs)) if runs is not None else []
         by_run = {opened.file(path).info().ident: path for path in opened.files}
 
@@ -235,7 +235,7 @@ def _in_folder(folder: Path) -> list[KnownRun]:
             continue
         with RunFile.read(path) as run, as_written(path):
             try:
-                found += known_runs(run)
+                found += known_runs(Stored(run))
             except PlanError:
                 continue  # storage was probed, or a knee searched
     return found

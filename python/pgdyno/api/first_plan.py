@@ -14,6 +14,7 @@ from pgdyno.model.durability import LADDER
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.system_errors import reason
 from pgdyno.model.text import shell_line, visible
+from pgdyno.plan.schema.plan_file import NAME_LETTERS_MAX
 from pgdyno.plan.schema.toml import toml_key
 from pgdyno.plan.schema.toml_text import value_text
 from pgdyno.store.output_file import require_closed, write_new
@@ -67,7 +68,6 @@ why = {why}
 settings = {{ {setting} = {value} }}
 """
 _BESIDE_NAMES = re.compile(r"[^a-z0-9._-]+")
-_LETTERS_MAX = 48  # of a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,5 +209,5 @@ class FirstPlan:
 
 def _name_of(text: str, otherwise: str) -> str:
     """As a plan names itself and its stages: of a text what may stand in a name."""
-    name = _BESIDE_NAMES.sub("-", text.lower())[:_LETTERS_MAX].strip("._-")
+    name = _BESIDE_NAMES.sub("-", text.lower())[:NAME_LETTERS_MAX].strip("._-")
     return name or otherwise

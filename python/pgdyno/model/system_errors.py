@@ -30,9 +30,10 @@ LITTLE_ROOM_BYTES = 1 << 20
 some failed writes only later, or never."""
 _MEMORY = "Make the plan smaller, or free memory."
 _SERVER = "The server's own log says more."
+TOO_MANY = "Ask for fewer connections, or raise max_connections of the server."
 _OF_SQLSTATE = {
     "42501": "GRANT the role that right, or connect as another role.",
-    "53300": "Ask for fewer connections, or raise max_connections of the server.",
+    "53300": TOO_MANY,
 }
 
 

@@ -119,7 +119,7 @@ def _reads(path: PathFacts) -> str:
     once = " each load was measured once."
     if many is not None:
         once += f" In rounds the heaviest reached {rates_text(many.many)}."
-    return f"{_reached(path).rstrip('.')};{once}"
+    return f" Random reads reach {_reached(path)};{once}"
 
 
 def _reached(path: PathFacts) -> str:
@@ -128,18 +128,11 @@ def _reached(path: PathFacts) -> str:
     peak, knee = reads.found.peak, reads.found.knee
     if knee.outstanding == reads.fastest[-1].outstanding:
         return (
-            f" Random reads reach {count_text(knee.per_s)}/s with {knee.outstanding} under way,"
-            " the most that was tried."
+            f"{count_text(knee.per_s)}/s with {knee.outstanding} under way, the most that was tried"
         )
     if knee.per_s == peak.per_s:
-        return (
-            f" Random reads reach {count_text(peak.per_s)}/s with {knee.outstanding} under way, and"
-            " no more beyond."
-        )
-    return (
-        f" Random reads reach {count_text(peak.per_s)}/s, and nearly that with"
-        f" {knee.outstanding} under way."
-    )
+        return f"{count_text(peak.per_s)}/s with {knee.outstanding} under way, and no more beyond"
+    return f"{count_text(peak.per_s)}/s, and nearly that with {knee.outstanding} under way"
 
 
 def _needed(one: Comparison) -> str:

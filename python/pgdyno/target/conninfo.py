@@ -18,6 +18,7 @@ from psycopg.conninfo import make_conninfo
 
 from pgdyno.model.connection import Connection, Host
 from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.system_errors import TOO_MANY
 
 _NAME_IT = "No server was named: do so with --conninfo, e.g. 'host=/run/postgresql dbname=tpcc'."
 _PASSWORDS = (
@@ -30,7 +31,7 @@ _START_IT = (
 _HINTS = {
     "does not exist": "Create it with createdb or createuser, or name another.",
     "not currently accepting connections": "It is no database to be driven: name another.",
-    "too many clients": "Ask for fewer connections, or raise max_connections of the server.",
+    "too many clients": TOO_MANY,
     "Connection refused": _START_IT,
     "No such file or directory": _START_IT,
 }

@@ -61,33 +61,36 @@ def _block_device(number: int, device: str, root: Path) -> Path | None:
 
 def _is_in_memory(block: Path, root: Path) -> bool:
     """Whether the file of a loop device is kept in memory, or that of one below it."""
+    below: Path | None = block
     for _ in range(_DEPTH):
-        backing = _text(block / "loop/backing_file")
-        if backing is None:
+        backing = _text(below / "loop/backing_file") if below else None
+        found = _behind(backing, root) if backing else None
+        if found is None:
             return False
-        try:
-            file = Path(backing)
-            found = file_system(file)
-            below = _block_device(file.stat().st_dev, found["device"], root)
-        except OSError:
-            return False  # deleted, or of another mount namespace
-        if found["type"] in IN_MEMORY:
+        kind, below = found
+        if kind in IN_MEMORY:
             return True
-        if below is None:
-            return False
-        block = below
     return False
+
+
+def _behind(backing: str, root: Path) -> tuple[str, Path | None] | None:
+    """The file system of a loop device's file, and the device below that; None: out of sight."""
+    try:
+        file = Path(backing)
+        found = file_system(file)
+        return found["type"], _block_device(file.stat().st_dev, found["device"], root)
+    except OSError:
+        return None  # deleted, or of another mount namespace
 
 
 def _disks(block: Path, root: Path, depth: int = 0) -> Iterator[str]:
     """The whole disks below a device: of an array or a volume its parts', of a loop its file's."""
     below: list[Path | None] = []
     if backing := _text(block / "loop/backing_file"):
-        try:
-            file = Path(backing)
-            below = [_block_device(file.stat().st_dev, file_system(file)["device"], root)]
-        except OSError:
-            return  # deleted, or of another mount namespace
+        found = _behind(backing, root)
+        if found is None:
+            return
+        below = [found[1]]
     else:
         parts = block / "slaves"
         below = [_whole(one.resolve()) for one in sorted(parts.iterdir())] if parts.is_dir() else []

@@ -163,10 +163,10 @@ class RunningTarget(NotOurs):
                  for one in stage.settings}  # fmt: skip
         in_vain = list(overruled(self.facts, stages))
         yield from ((stage, why) for stage, _, why in in_vain)
-        overruled_names = {name for _, name, _ in in_vain}
+        refused = {(one.name, one.value) for _, one, _ in in_vain}
         with psycopg.connect(**self.connection.arguments(), autocommit=True) as session:
             for (name, value), stage in first.items():
-                if name in overruled_names:
+                if (name, value) in refused:
                     continue
                 change = sql.SQL("SET LOCAL {} = {}").format(
                     sql.Identifier(*name.split(".")), sql.Literal(value)

@@ -20,6 +20,12 @@ from tests.unit.conftest import analysed
 INITDB, TUNED, ASYNC = CHARACTERS
 
 
+def undecided(folder: Path) -> Facts:
+    """Two stages between which noise leaves nothing decided."""
+    noisy = replace(TUNED, nopm=INITDB.nopm * 0.95, noise=0.05)
+    return analysed(folder / "run.sqlite", characters=(INITDB, noisy), invalid=())
+
+
 def test_the_best_safe_stage_comes_before_the_best_unsafe_one(tmp_path: Path) -> None:
     finding = analysed(tmp_path / "run.sqlite", invalid=()).answer.finding
     assert finding.startswith("`tuned` gives ×1.")
@@ -38,8 +44,7 @@ def test_no_better_stage(tmp_path: Path) -> None:
 
 
 def test_undecided_names_the_rounds_it_needs(tmp_path: Path) -> None:
-    noisy = replace(TUNED, nopm=INITDB.nopm * 0.95, noise=0.05)
-    facts = analysed(tmp_path / "run.sqlite", characters=(INITDB, noisy), invalid=())
+    facts = undecided(tmp_path)
     compared = facts.stages[1].to_first
     assert compared is not None
     assert compared.verdict == "undecided"
@@ -176,22 +181,19 @@ def test_each_load_is_answered_for_itself(tmp_path: Path) -> None:
 
 
 def test_a_shortened_plan_that_decided_nothing_says_that_it_could_not(tmp_path: Path) -> None:
-    noisy = replace(TUNED, nopm=INITDB.nopm * 0.95, noise=0.05)
-    facts = analysed(tmp_path / "run.sqlite", characters=(INITDB, noisy), invalid=())
+    facts = undecided(tmp_path)
     short, whole = (
         answer(facts.stages, facts.trials, (), (), metric="NOPM", quick=quick).plain
         for quick in (True, False)
     )
-    first, undecided = whole[0], whole[1]
-    assert short[:2] == (first, undecided)
+    assert short[:2] == whole[:2]
     assert short[2] == (
         "A plan shortened by --quick seldom decides; without it, it measures longer, and may."
     )
 
 
 def test_an_answer_ends_with_how_to_decide_what_is_not(tmp_path: Path) -> None:
-    noisy = replace(TUNED, nopm=INITDB.nopm * 0.95, noise=0.05)
-    facts = analysed(tmp_path / "run.sqlite", characters=(INITDB, noisy), invalid=())
+    facts = undecided(tmp_path)
     compared = facts.stages[1].to_first
     assert compared is not None
     for needed, looks, rounds in ((13, (), 13), (13, (4, 6), 20), (41, (4, 6), None)):

@@ -32,8 +32,8 @@ def on_a_server_of_others(server: ServerFacts, **stronger: tuple[str, str]) -> S
 def test_a_stage_is_refused_what_its_role_has_otherwise(plan: pgdyno.Plan) -> None:
     stages = plan.record.stages
     server = on_a_server_of_others(plan.server, synchronous_commit=("on", "user"))
-    ((stage, name, why),) = overruled(server, stages)
-    assert (stage, name) == ("off", "synchronous_commit")
+    ((stage, setting, why),) = overruled(server, stages)
+    assert (stage, setting.name, setting.value) == ("off", "synchronous_commit", "off")
     assert "role engineer has on, which comes before" in why
     assert "`ALTER ROLE engineer RESET synchronous_commit`" in why
 

@@ -80,15 +80,16 @@ def storage_cost(wish: Wish, bindir: str | Path | None = None) -> Cost:
 
     Args:
         wish: What is to be measured.
-        bindir: PostgreSQL's programs; None: the embedded ones.
+        bindir: PostgreSQL's programs, where they are named: looked for as well.
 
     Raises:
         PlanError: A path is not a folder, is not to be written to or has too little room, a size
             is too small.
-        TargetError: fio is missing, or PostgreSQL's programs are.
+        TargetError: fio is missing, or programs that are named.
     """
     _check(wish)
-    _programs(bindir)
+    if bindir is not None:
+        _programs(bindir)
     free_bytes = require_possible(wish).free_bytes
     claims = {path: device_claims(Path(path)) for path in wish.paths}
     lies = [Lies(path, Path(path).stat().st_dev, one.disks) for path, one in claims.items()]
@@ -136,7 +137,7 @@ def storage(
         PgdynoError: See `storage_cost`; or a probe failed. What was measured until then is kept.
         Interrupted: Ctrl-C; the same.
     """
-    storage_cost(wish, bindir)
+    storage_cost(wish)
     binaries = _programs(bindir)
     run = begun("storage", "storage", command, out, data=Path(wish.paths[0]),
                 build=binaries.manifest())  # fmt: skip

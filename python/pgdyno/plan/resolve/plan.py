@@ -94,7 +94,7 @@ def resolve(
         complaints += _too_much(memory, host.memory_bytes, "memory", "the host has")
         found = rooms(resolved.stages, resolved.configs, workload, protocol, host, fixtures, costs)
         complaints += _too_little_room(found[0])
-        notes += storage_notes(resolved.stages, host)
+        notes += _storage_notes(resolved.stages, host)
         notes += _tight(found, _hungriest(memory)[1], host.memory_bytes)
     notes += _alone(resolved)
     complaints += [*_too_many(resolved, protocol), *stop_complaints(protocol, resolved.stages)]
@@ -314,7 +314,7 @@ def _too_little_room(own: Room) -> list[Complaint]:
     return [Complaint(f"stage {own.stage}" if own.stage else "fixtures", text)]
 
 
-def storage_notes(stages: Sequence[Stage], host: HostFacts) -> Iterator[str]:
+def _storage_notes(stages: Sequence[Stage], host: HostFacts) -> Iterator[str]:
     """Folders of stages that are one storage: who compares them has to know beforehand."""
     found = [
         Lies(place.path, place.device_number, place.disks)

@@ -33,7 +33,8 @@ from pgdyno.plan.schema.workload_table import (
     kind_of,
 )
 
-NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,47}")
+NAME_LETTERS_MAX = 48
+NAME = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{NAME_LETTERS_MAX - 1}}}")
 """What stages, plans and builds may be called."""
 STAGES_MAX = 1000
 """Of a plan; each is resolved, compared with the first and drawn."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pgdyno.model.plan import Stage
-from pgdyno.model.settings import ServerFacts
+from pgdyno.model.settings import ServerFacts, Setting
 from pgdyno.plan.settings.values import same_value, show
 
 
-def overruled(server: ServerFacts, stages: Sequence[Stage]) -> Iterator[tuple[str, str, str]]:
+def overruled(server: ServerFacts, stages: Sequence[Stage]) -> Iterator[tuple[str, Setting, str]]:
     """What stages set in vain on a server that is not ours: stage, setting, and why.
 
     Each setting with its value is told once, of the first stage that has it.
@@ -34,7 +34,7 @@ def overruled(server: ServerFacts, stages: Sequence[Stage]) -> Iterator[tuple[st
             )  # fmt: skip
             reset = f"`ALTER ROLE {role.name} RESET {one.name}`"
             how = reset if by_role else "leaving them out"
-            yield stage.name, one.name, (
+            yield stage.name, one, (
                 f"{one.name} = {one.value}: {who}, which comes before what a database has; {how}"
                 " leaves room for the stage's"
             )  # fmt: skip

@@ -8,7 +8,7 @@ from pgdyno.analysis import words
 from pgdyno.analysis.answer_facts import TailFacts
 from pgdyno.analysis.facts import Comparison, Facts, Spread, StageFacts
 from pgdyno.analysis.one_device import on_one_device
-from pgdyno.analysis.plain import SLOWEST, deepest
+from pgdyno.analysis.plain import SLOWEST, deepest, to_one_between
 from pgdyno.model.looks import LOOKS
 from pgdyno.model.units import ratio_text
 from pgdyno.model.wording import listed, plural
@@ -187,8 +187,7 @@ def _warnings(facts: Facts) -> tuple[str, ...]:
 
 def _comparisons(stage: StageFacts) -> list[Comparison]:
     """Those of a stage; with the first stage only once where that is also the one before."""
-    both = [one for one in (stage.to_first, stage.to_previous) if one is not None]
-    return both[:1] if len({one.base for one in both}) == 1 else both
+    return [one for one in (stage.to_first, to_one_between(stage)) if one is not None]
 
 
 def _about(warning: str, bases: dict[str, list[str]]) -> str:
