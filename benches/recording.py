@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
+from typing import Literal
 from unittest.mock import patch
 
 from measure import Spread, rotated, table
@@ -35,7 +36,8 @@ from pgdyno.target.own_target import OwnTarget
 from pgdyno.trial.description import describe_stages
 from pgdyno.trial.fixture import make_fixture
 
-ARMS = ("plain", "mount", "library")
+RECORDERS: dict[str, Literal["mount", "library"]] = {"mount": "mount", "library": "library"}
+ARMS = ("plain", *RECORDERS)
 LOADS: dict[str, dict[str, object]] = {
     "tpcb": {"kind": "tpcb", "scale": 10},
     "tpcc": {"kind": "tpcc", "warehouses": 2, "delivery": "inline"},
@@ -72,8 +74,7 @@ def plan(load: str) -> pgdyno.Plan:
 
 def measured(arm: str, made: pgdyno.Plan, bench: Bench, load_s: float) -> tuple[float, int]:
     """Commits a second, and bytes of the record."""
-    recorder = None if arm == "plain" else arm
-    design = pgdyno.DrillDesign(load_s=load_s, record_max_gib=8, recorder=recorder)
+    design = pgdyno.DrillDesign(load_s=load_s, record_max_gib=8, recorder=RECORDERS.get(arm))
     stage = made.record.stages[0]
     if arm == "plain":
         with (
