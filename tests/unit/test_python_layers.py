@@ -26,7 +26,7 @@ USES = {
     "guard": "access folders locks model pages session shell target",
     "builder": "access drive folders loader model plan shell target",
     "profiler": "folders model sample shell",
-    "target": "access catalog folders model mounts plan session shell",
+    "target": "access catalog folders model mounts plan preload session shell",
     "loader": "core folders model plan session workload",
     "drive": "core folders model plan shell workload",
     "disk": "core folders model mounts preload shell",

@@ -279,8 +279,9 @@ def _on_servers(first: Mapping[str, str], result: TrialResult) -> dict[str, str]
 
 def _beside_settings(stage: Stage) -> dict[str, str]:
     """No setting of the server, and as much the stage's choice as one."""
-    tables = {"unlogged tables": "yes"} if stage.unlogged else {}
-    return tables | ({"pooler": stage.pooler.shown} if stage.pooler else {})
+    found = {"unlogged tables": "yes"} if stage.unlogged else {}
+    found |= {"a disk that lies": "yes"} if stage.lying_disk else {}
+    return found | ({"pooler": stage.pooler.shown} if stage.pooler else {})
 
 
 def _orders_ended(results: Sequence[TrialResult]) -> Spread | None:

@@ -37,6 +37,7 @@ def changed_around(before: Stage, stage: Stage) -> list[str]:
         "the guard": (before.guard, stage.guard),
         "unlogged tables": (before.unlogged, stage.unlogged),
         "the pooler": (before.pooler, stage.pooler),
+        "a disk that lies": (before.lying_disk, stage.lying_disk),
     }
     return [name for name, (old, new) in pairs.items() if old != new]
 

@@ -36,6 +36,7 @@ def drill_facts(drilled: Drilled, info: RunInfo) -> DrillFacts:
         asked.disasters, rows, drilled.cuts, drilled.controls, drilled.shrunk, asked.gains,
         tuple(_prices(drilled, rows)) if asked.gains else (),
         tuple(_sentence(one) for one in rows), tuple(_doubts(drilled, rows)),
+        tuple(name for name in asked.stages if asked.plan.stage(name).lying_disk),
     )  # fmt: skip
 
 

@@ -104,3 +104,4 @@ class DrillFacts:
     prices: tuple[Price, ...]  # none without gains
     sentences: tuple[str, ...]
     doubts: tuple[str, ...]
+    lying: tuple[str, ...] = ()  # stages whose disk does, in every power cut

@@ -62,4 +62,5 @@ def _measured(facts: StageFacts, stage: Stage, losses: Losses) -> tuple[Measured
 
 def _same(one: Stage, other: Stage) -> bool:
     """Whether both give up the same of durability."""
-    return one.values == other.values and one.unlogged == other.unlogged
+    mine, its = ((side.values, side.unlogged, side.lying_disk) for side in (one, other))
+    return mine == its

@@ -141,7 +141,7 @@ def not_the_text(seen: Seen) -> str | None:
     "E3",
     "client host, data size, connections and statement cache changed in one stage",
     rule="between consecutive stages one layer changes: settings, client, build, folder, guard,"
-    " unlogged tables or pooler",
+    " unlogged tables, a disk that lies or pooler",
     fires="report",
 )
 def several_factors(seen: Seen) -> str | None:

@@ -64,7 +64,7 @@ def recommended(
     }
     return Recommended(
         info.ident, info.pgdyno, facts.versions[0], chosen.name,
-        (*_sentences(facts, chosen, lowest), *_of_machine(record)),
+        (*_sentences(facts, chosen, lowest), *_beside_settings(record)),
         tuple(_setting(one, record, plan, run) for one in record.settings),
         sysctl,
         record.pooler.shown if record.pooler else None,
@@ -72,10 +72,18 @@ def recommended(
     )  # fmt: skip
 
 
-def _of_machine(stage: Stage) -> Iterator[str]:
+def _beside_settings(stage: Stage) -> Iterator[str]:
+    """What else the stage had, so that its settings alone do not give what it gave."""
     if stage.host:
         asked = listed([f"{one.name} = {one.value}" for one in stage.host])
         yield f"While it was measured, the machine had {asked}, put back after each trial."
+    if stage.unlogged:
+        yield (
+            "Its tables were unlogged, which no setting makes them: ALTER TABLE … SET UNLOGGED"
+            " does, and any crash of the server empties them."
+        )
+    if stage.lying_disk:
+        yield "Its disk acknowledged flushes that it had not made, which no setting asks of it."
 
 
 def _counts(name: str, value: object) -> bool:

@@ -39,6 +39,7 @@ from pgdyno.target.open_target import (
     builds_there,
     fixture_bytes,
     local_facts,
+    require_compilers,
     require_folders,
     require_poolers,
     server_facts,
@@ -228,6 +229,7 @@ def load_plan(
     describe_stages(plan.record)
     require_folders(plan.record, plan.data_bytes)
     require_poolers(plan.record)
+    require_compilers(plan.record)
     return replace(plan, record=looked_at(plan.record))
 
 

@@ -14,6 +14,7 @@ import psycopg
 from pgdyno.disk.record import hand_back, make_disk
 from pgdyno.disk.recorder import recorded
 from pgdyno.drills import checks
+from pgdyno.drills.disasters import device_of
 from pgdyno.drills.guarded import mended
 from pgdyno.drills.ledger import Found, Owed, compared
 from pgdyno.drills.load import Load
@@ -127,19 +128,19 @@ def _struck(
     load: Load, disaster: Disaster, instant_ns: int, seed: int, spared: Spared
 ) -> Iterator[tuple[str, Made]]:
     """The disk that a disaster leaves: its name, and what was left to chance."""
-    folder = load.bench.target.trial_folder
+    folder, device = load.bench.target.trial_folder, device_of(load.stage, disaster)
     if disaster.standby is not None and disaster.standby.takes_over:
         yield STANDBY, Made(0, 0, 0, 0, 0)
         return
     if disaster.cuts:
-        made = hand_back(folder, RECORD, DATA, instant_ns, seed, disaster.device)
+        made = hand_back(folder, RECORD, DATA, instant_ns, seed, device)
         with folder.into(DATA) as data:
             data.remove("postmaster.pid")
         yield DATA, made
         return
 
     def make() -> Made:
-        return made_disk(folder, RECORD, DISK, instant_ns, seed, disaster.device, spared)
+        return made_disk(folder, RECORD, DISK, instant_ns, seed, device, spared)
 
     try:
         made = make()
@@ -147,7 +148,7 @@ def _struck(
             yield DISK, made
             return
         again_ns = _recovered(load, seed, make)
-        again = made_disk(folder, RECORD_AGAIN, DISK_AGAIN, again_ns, seed, disaster.device, spared)
+        again = made_disk(folder, RECORD_AGAIN, DISK_AGAIN, again_ns, seed, device, spared)
         yield DISK_AGAIN, _both(made, again)
     finally:
         folder.remove(RECORD_AGAIN)

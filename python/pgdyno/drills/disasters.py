@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pgdyno.model.drill import AS_WRITTEN, Device, Disaster, Fault, Standing
 from pgdyno.model.errors import PlanError
+from pgdyno.model.plan import Stage
 from pgdyno.model.wording import listed
 
 _FORGETS_S = 1.0  # what a lying device holds back
@@ -147,6 +150,14 @@ DISASTERS = (
         standby=Standing("both"),
     ),
 )
+
+
+def device_of(stage: Stage, disaster: Disaster) -> Device:
+    """The disk of a stage that a disaster strikes: where it lies, it does in each power cut."""
+    device = disaster.device
+    if not stage.lying_disk or device == AS_WRITTEN:
+        return device
+    return replace(device, forgets_s=_FORGETS_S)
 
 
 def named(names: tuple[str, ...]) -> tuple[Disaster, ...]:

@@ -14,7 +14,7 @@ from pgdyno.shell import OsUser
 WAL, DATA, READ = range(3)
 _KINDS = 3
 _DELAY, _SKIP, _UNITS, _SPENT, _ADDED = range(5)  # arrays of one word a kind, as in shim.c
-_LOADED = _KINDS * 5
+_LOADED, _LIES, _WORDS = _KINDS * 5, _KINDS * 5 + 1, _KINDS * 5 + 2
 _UNITS_MIN = 20  # fewer do not tell what one takes
 
 
@@ -47,6 +47,16 @@ class Shim:
         """
         self.preloaded.require_loaded(_LOADED, "changes its calls")
 
+    def lie(self) -> None:
+        """From now on the disk acknowledges flushes of what lies in its volatile cache.
+
+        All is written to the disk and has arrived there, and nothing has asked it to keep that.
+
+        Raises:
+            TargetError: The file cannot be written.
+        """
+        self.preloaded.put(_LIES, 1)
+
     def dose(self, kind: int) -> Dose:
         """What calls of a kind took until now, and what was added to them.
 
@@ -67,7 +77,7 @@ def preloadable(user: OsUser) -> Iterator[Shim]:
     Raises:
         TargetError: There is no C compiler, or it failed.
     """
-    with preloaded([files(__package__).joinpath("shim.c")], _LOADED + 1, user) as library:
+    with preloaded([files(__package__).joinpath("shim.c")], _WORDS, user) as library:
         yield Shim(library)
 
 

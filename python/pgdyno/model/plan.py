@@ -138,6 +138,7 @@ class Stage:
     host: tuple[Setting, ...] = ()  # of the machine while its trials run, sorted by name
     unlogged: bool = False  # the workload's tables are: a crash of the server empties them
     pooler: Pooler | None = None  # between the driver and the server; None: none
+    lying_disk: bool = False  # it acknowledges flushes and has made none
 
     @property
     def values(self) -> dict[str, str]:

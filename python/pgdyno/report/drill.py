@@ -96,7 +96,7 @@ def document(facts: DrillFacts) -> Document:
                     " checked, all tables and indexes were read (pg_amcheck, pg_dump), and pages"
                     " against their checksums where they have any."
                 ),
-                Points(tuple(f"`{one.name}`: {one.what}" for one in facts.disasters)),
+                Points((*(f"`{one.name}`: {one.what}" for one in facts.disasters), *_lying(facts))),
                 _loads(facts),
             )),
             *_smallest(facts),
@@ -105,6 +105,15 @@ def document(facts: DrillFacts) -> Document:
         ),
         warnings=facts.doubts,
     )  # fmt: skip
+
+
+def _lying(facts: DrillFacts) -> tuple[str, ...]:
+    """What is otherwise than the disasters say."""
+    return tuple(
+        f"Stage {name} has a disk that lies: with it, each power cut is as `power-lying` is, with"
+        " the sectors that the disaster itself has."
+        for name in facts.lying
+    )
 
 
 def _price_list(facts: DrillFacts) -> tuple[Section, ...]:

@@ -14,6 +14,7 @@ from pgdyno.model.plan import Target as TargetPlan
 from pgdyno.model.settings import HostFacts, ServerFacts
 from pgdyno.plan.resolve.fixture import fixture_ident
 from pgdyno.plan.schema.complaint import Complaint, refuse
+from pgdyno.preload import require_compiler
 from pgdyno.shell import OsUser, postgres_user
 from pgdyno.target.binaries import Binaries, embedded_bindir, find_binaries
 from pgdyno.target.cluster import server_settings
@@ -87,6 +88,21 @@ def require_poolers(plan: Plan) -> None:
     """
     problems = pooler_problems(plan.stages, postgres_user())
     refuse(plan.source, [Complaint(f"stage {stage}", text) for stage, text in problems])
+
+
+def require_compilers(plan: Plan) -> None:
+    """Look whether the library can be compiled that makes the disk of a stage lie.
+
+    Raises:
+        PlanError: Naming each stage that asks for it.
+    """
+    asking = [one.name for one in plan.stages if one.lying_disk]
+    try:
+        if asking:
+            require_compiler()
+    except TargetError as error:
+        text = f"lying_disk = true, and {error.fact}"
+        refuse(plan.source, [Complaint(f"stage {one}", text) for one in asking])
 
 
 def require_rehearsed(plan: Plan, target: Target, stages: Sequence[Stage]) -> None:

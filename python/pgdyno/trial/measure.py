@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 
 from pgdyno.drive.driver import Driven
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import Description
-from pgdyno.model.durability import Durability, over_servers
+from pgdyno.model.durability import Durability, over_servers, together
 from pgdyno.model.errors import (
     HostLostError,
     Interrupted,
@@ -31,6 +31,7 @@ from pgdyno.model.progress import TrialEnded
 from pgdyno.model.run import Failures, Fixture, TrialRecord, TrialResult, TrialState
 from pgdyno.model.system_errors import as_pgdyno_error
 from pgdyno.model.wal import WindowWal
+from pgdyno.plan.settings.durability import lying_disk_loss
 from pgdyno.sample.server_log import LogSummary, read_log
 from pgdyno.store.profiles import put_profile
 from pgdyno.store.run_file import RunFile
@@ -39,7 +40,7 @@ from pgdyno.target.interface import Ready, Target, ending, explained
 from pgdyno.trial.actions_after_window import actions_after_window
 from pgdyno.trial.after_window import EndedWindow, Learned
 from pgdyno.trial.guarding import guarding
-from pgdyno.trial.preparing import started, warmed
+from pgdyno.trial.preparing import shim_of, started, warmed
 from pgdyno.trial.profiling import take_profile
 from pgdyno.trial.progress import Listener, Phases
 from pgdyno.trial.sampled import Sampled, growth_of_all, notes_of
@@ -148,8 +149,10 @@ def steps(
     """
     phases = Phases(bed.listener, trial)
     target, fixture = bed.target, bed.fixtures[stage.name]
-    ready, databases = started(stage, target, fixture, phases.phase)
-    with guarding(stage, target, ready, phases.phase) as guard:
+    with ExitStack() as held:
+        shim = held.enter_context(shim_of(stage))
+        ready, databases = started(stage, target, fixture, phases.phase, shim)
+        guard = held.enter_context(guarding(stage, target, ready, phases.phase))
         durability = _durability(ready, databases, stage)
         warmed(ready, databases, protocol, phases.phase)
         with phases.phase("drive"):
@@ -191,11 +194,15 @@ def steps(
 def _durability(ready: Ready, databases: Sequence[Connection], stage: Stage) -> Durability:
     """What may be lost where the load runs; of several servers, on any."""
     if not ready.others:
-        return read_durability(databases, stage.workload, guarded=stage.guard)
-    return over_servers({
-        one.name: read_durability([database], stage.workload)
-        for one, database in zip(ready.each, databases, strict=True)
-    })  # fmt: skip
+        found = read_durability(databases, stage.workload, guarded=stage.guard)
+    else:
+        found = over_servers({
+            one.name: read_durability([database], stage.workload)
+            for one, database in zip(ready.each, databases, strict=True)
+        })  # fmt: skip
+    if not stage.lying_disk:
+        return found
+    return together(found, Durability((lying_disk_loss("the library that the server had"),)))
 
 
 def _wal(

@@ -5,15 +5,17 @@ restore -> apply -> ... -> prewarm -> CHECKPOINT
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
+from pgdyno.intervention.shim import Shim, preloadable
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Protocol, Stage
 from pgdyno.model.run import Fixture
 from pgdyno.model.settings import Setting
 from pgdyno.session import own_session
+from pgdyno.shell import postgres_user
 from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Target, on_server
 from pgdyno.target.prewarm import prewarm
 from pgdyno.target.replica import caught_up
@@ -30,12 +32,28 @@ def settings_of(stage: Stage) -> Sequence[Setting]:
     return tuple(one for one in stage.settings if one.name != "full_page_writes")
 
 
+@contextmanager
+def shim_of(stage: Stage, *, needed: bool = False) -> Iterator[Shim | None]:
+    """The library that a stage's server is started with, while servers run; None: it has none.
+
+    Args:
+        stage: Its disk may lie, which the library does.
+        needed: Whether there is more for it to do.
+
+    Raises:
+        TargetError: There is no C compiler, or it failed.
+    """
+    if not (stage.lying_disk or needed):
+        yield None
+        return
+    with preloadable(postgres_user()) as shim:
+        if stage.lying_disk:
+            shim.lie()
+        yield shim
+
+
 def started(
-    stage: Stage,
-    target: Target,
-    fixture: Fixture,
-    phase: Phase,
-    environment: Mapping[str, str] = NO_ENVIRONMENT,
+    stage: Stage, target: Target, fixture: Fixture, phase: Phase, shim: Shim | None
 ) -> tuple[Ready, list[Connection]]:
     """Start a stage's server on a fresh copy of its data, and the pooler that it asks for.
 
@@ -44,18 +62,21 @@ def started(
         target: The server under test.
         fixture: What is copied.
         phase: Told what is done.
-        environment: See `Target.apply`.
+        shim: The library that its server gets, see `shim_of`.
 
     Returns:
         The server, and the databases that are driven.
 
     Raises:
-        PgdynoError: It cannot be restored, or does not start.
+        PgdynoError: It cannot be restored, does not start, or starts without the library.
     """
+    environment = shim.environment if shim is not None else NO_ENVIRONMENT
     with phase("restore"):
         target.restore(fixture.ident, stage.workload.databases, stage.folder)
     with phase("start"):
         ready = target.apply(settings_of(stage), build_of(stage), environment)
+        if shim is not None:
+            shim.require_loaded()
         ready = with_pooler(stage, target, ready)
     return ready, ready.databases(stage.workload)
 

@@ -27,7 +27,7 @@ from pgdyno.model.wording import plural
 from pgdyno.sample.server_log import read_log
 from pgdyno.session import own_session
 from pgdyno.stats.switchback import Turn
-from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Target, ending, explained
+from pgdyno.target.interface import Ready, Target, ending, explained
 from pgdyno.trial.preparing import started, warmed
 from pgdyno.trial.profiling import ended_by_second
 from pgdyno.trial.progress import Listener
@@ -164,10 +164,7 @@ def sit(
 
     target = bed.target
     with ending(target.stop), explained(target), ExitStack() as held:
-        environment = bed.shim.environment if bed.shim is not None else NO_ENVIRONMENT
-        ready, databases = started(stage, target, bed.fixture, phase, environment)
-        if bed.shim is not None:
-            bed.shim.require_loaded()
+        ready, databases = started(stage, target, bed.fixture, phase, bed.shim)
         warmed(ready, databases, protocol, phase)
         bench = Bench(held, bed.shim, held.enter_context(own_session(ready.connection)))
         names = dict.fromkeys(name for turn in turns for name in turn.on)

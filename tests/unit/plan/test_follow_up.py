@@ -106,10 +106,11 @@ def test_a_belief_that_cannot_be_held_is_refused(expects: dict[str, Any], fact: 
         again(document)
 
 
-def test_tables_that_are_unlogged_stay_so() -> None:
-    """Else the next stage would be measured on logged ones."""
+@pytest.mark.parametrize(("stage", "key"), [("unlogged", "unlogged"), ("lying-disk", "lying_disk")])
+def test_what_stands_beside_the_settings_stays_so(stage: str, key: str) -> None:
+    """Else the next stage would be measured on logged tables, or on an honest disk."""
     plan = resolved("durability")
-    base = plan.stages[-1]
-    assert base.unlogged
+    base = plan.stage(stage)
+    assert getattr(base, key)
     found = again(follow_up(plan, base, (TRY,), Rung.D6))
-    assert [one.unlogged for one in found.stages] == [True, True]
+    assert [getattr(one, key) for one in found.stages] == [True, True]

@@ -159,12 +159,14 @@ def _gains(earlier: Run, asked: DrillAsked) -> Gains:
 
 
 def _require_alike(here: Stage, there: Stage, run: str) -> None:
-    if here.unlogged != there.unlogged:
-        raise PlanError(
-            f"stage {here.name} has unlogged = {str(here.unlogged).lower()} here, and"
-            f" {str(there.unlogged).lower()} in run {run}",
-            "Name a run of the same plan.",
-        )
+    for key in ("unlogged", "lying_disk"):
+        mine, its = (getattr(stage, key) for stage in (here, there))
+        if mine != its:
+            raise PlanError(
+                f"stage {here.name} has {key} = {str(mine).lower()} here, and {str(its).lower()} in"
+                f" run {run}",
+                "Name a run of the same plan.",
+            )
     ours, theirs = here.values, there.values
     if differing := sorted(
         name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)

@@ -41,6 +41,7 @@ from pgdyno.stats.switchback import turns
 from pgdyno.store.run_file import RunFile
 from pgdyno.target.interface import Target
 from pgdyno.trial.fixture import make_fixture
+from pgdyno.trial.preparing import shim_of
 from pgdyno.trial.progress import Listener
 from pgdyno.trial.switchback import SittingBed, sit
 
@@ -255,7 +256,7 @@ def hold_sittings(
     keep(so_far)
     with ExitStack() as held:
         library = any(needs_library(name) for name in names)
-        shim = held.enter_context(preloadable(postgres_user())) if library else None
+        shim = held.enter_context(shim_of(stage, needed=library))
         bed = SittingBed(target, fixture, shim, spin_ns(asked), listener)
         for number in range(len(so_far.sittings) + 1, design.sittings + 1):
             order = turns(names, design, number, asked.combined)

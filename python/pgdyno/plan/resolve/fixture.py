@@ -149,6 +149,7 @@ def trial_idents(
         **({"host": {one.name: one.value for one in stage.host}} if stage.host else {}),
         **({"unlogged": True} if stage.unlogged else {}),
         **({"pooler": asdict(stage.pooler)} if stage.pooler else {}),
+        **({"lying_disk": True} if stage.lying_disk else {}),
     }  # fmt: skip
     return [
         _digest({**shape, "protocol": kept | _followed(protocol, stage, one), "round": one})

@@ -17,6 +17,7 @@ from pgdyno.plan.resolve.contradictions import contradictions
 from pgdyno.plan.resolve.earlier_figures import figures_of
 from pgdyno.plan.resolve.guard import guard_problems, replicas_problems
 from pgdyno.plan.resolve.lowest_rung import too_low
+from pgdyno.plan.resolve.lying_disk import lying_disk_problems
 from pgdyno.plan.resolve.machine import (
     as_asked,
     machine_losses,
@@ -38,7 +39,12 @@ from pgdyno.plan.settings.allowed import (
     setting_text,
 )
 from pgdyno.plan.settings.configured import Configured
-from pgdyno.plan.settings.durability import Read, settings_losses, workload_losses
+from pgdyno.plan.settings.durability import (
+    Read,
+    lying_disk_loss,
+    settings_losses,
+    workload_losses,
+)
 from pgdyno.plan.settings.values import default_text
 
 Problem = tuple[str, str, str | None]  # setting, value and what is wrong, hint
@@ -79,9 +85,9 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
     asked: dict[str, Setting] = {}
     seen: set[Seen] = set()
     tables, target = draft.document.stage, draft.document.target
-    flags = (from_there_on(tables, "guard"), from_there_on(tables, "unlogged"))
+    flags = [from_there_on(tables, key) for key in ("guard", "unlogged", "lying_disk")]
     of_stages = zip(tables, draft.clients, servers, *flags, poolers(tables), strict=True)
-    for table, client, server, guard, unlogged, pooler in of_stages:
+    for table, client, server, guard, unlogged, lies, pooler in of_stages:
         if len(result.complaints) > COMPLAINTS_MAX:
             break
         settings = {} if table.afresh else dict(before)
@@ -101,11 +107,13 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
             _durability(config, settings, workload, draft, folder, host, guard),
             Durability(machine_losses(asked)),
             unlogged_losses(table.name, draft.source) if unlogged else Durability(),
+            Durability((lying_disk_loss(f"{draft.source}: stage {table.name}"),) if lies else ()),
         )
         kind, lowest = target.kind, protocol.lowest_rung
         problems = [
             *_rung_problems(config, lowest, guard),
             *_asked_problems(config, draft, workload, pooler, guard=guard, unlogged=unlogged),
+            *(lying_disk_problems(config, target.kind, lowest, guarded=guard) if lies else ()),
             *_problems_together(
                 config, draft, _sessions(workload, draft, pooler), there, table.name
             ),
@@ -124,6 +132,7 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
                 expects=_prediction(table.expects), guard=guard, unlogged=unlogged,
                 standby=guard or target.replicas > 0,
                 host=tuple(asked[name] for name in sorted(asked)), pooler=pooler,
+                lying_disk=lies,
             )
         )  # fmt: skip
         result.configs.append(config)
@@ -376,6 +385,7 @@ def twin(first: Stage) -> Stage:
         host=first.host,
         unlogged=first.unlogged,
         pooler=first.pooler,
+        lying_disk=first.lying_disk,
     )
 
 

@@ -406,6 +406,12 @@ class StageTable(Table):
         "no WAL, no standby has their rows, and a crash of the server empties them. They are a "
         "fixture of their own.",
     )
+    lying_disk: bool | None = Field(
+        None,
+        description="Whether the disk lies, from this stage on: the server's flushes end when the "
+        "disk has the data in its volatile cache, and nothing asks it to keep them. A library that "
+        "is preloaded into the server does that. Private clusters only; needs a C compiler.",
+    )
     pooler: PoolerTable | None = Field(
         None,
         description="PgBouncer in front of the server, from this stage on, as "
@@ -421,7 +427,7 @@ class StageTable(Table):
 
 
 def from_there_on(
-    tables: Sequence[StageTable], key: Literal["guard", "unlogged"]
+    tables: Sequence[StageTable], key: Literal["guard", "unlogged", "lying_disk"]
 ) -> tuple[bool, ...]:
     """A key of each stage; one that builds on the stage before takes what that says."""
     found: list[bool] = []

@@ -46,6 +46,16 @@ def settings_losses(read: Read, *, guarded: bool = False) -> tuple[Loss, ...]:
     return (*found, *_local_commits(read))
 
 
+def lying_disk_loss(source: str) -> Loss:
+    """What a disk gives up that acknowledges flushes it has not made.
+
+    Args:
+        source: Where it was asked for, or seen.
+    """
+    what = "a disk that acknowledges flushes it has not made"
+    return Loss(Rung.D5, what, "what was flushed may not be on the disk", "device", source)
+
+
 def _local_commits(read: Read) -> Iterator[Loss]:
     """Commits that do not wait for the standbys that somebody asked for."""
     commit, standbys = (read(name) for name in _REPLICATED)
