@@ -4,7 +4,8 @@ r"""How fast is WAL read, beside `pg_waldump` on the same files?
     python benches/wal.py data/pg_wal 0/1000028 0/3000000 --rounds 3        # does it work at all?
 
 Method. In each round, in turn: `pgdyno.wal` in this process, `pg_waldump --stats=record`, and
-`pg_waldump` with its lines into /dev/null, all on the same range. Files are read once before, so
+`pg_waldump` with its lines into /dev/null, and with none (it reads, checks and tells nothing: how
+fast reading is), all on the same range. Files are read once before, so
 that they are in the page cache. Printed are bytes of WAL by the second of wall clock and by the
 second of CPU, medians and extremes over rounds, and the ratio to pgdyno within each round.
 
@@ -41,7 +42,7 @@ def cpu_s() -> float:
 
 def dump(program: str, asked: argparse.Namespace, output: Path, *options: str) -> None:
     """Let `pg_waldump` read the range."""
-    words = [program, "-q", *options, "-p", str(asked.wal), "-s", asked.first, "-e", asked.last]
+    words = [program, *options, "-p", str(asked.wal), "-s", asked.first, "-e", asked.last]
     with Command(words, output, os.environ) as command:
         if command.wait(_PATIENCE_S) != 0:
             raise command.failure("failed")
@@ -65,6 +66,7 @@ def compare(asked: argparse.Namespace) -> None:
             "pgdyno.wal": lambda: pgdyno.wal(asked.wal, asked.first, asked.last),
             "pg_waldump --stats=record": lambda: dump(program, asked, output, "--stats=record"),
             "pg_waldump": lambda: dump(program, asked, nowhere),
+            "pg_waldump --quiet": lambda: dump(program, asked, nowhere, "--quiet"),
         }
         found = pgdyno.wal(asked.wal, asked.first, asked.last)
         times: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}

@@ -1,7 +1,8 @@
 //! What a range of WAL was made of: by what records do, by relation, images, first touches.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use foldhash::{HashMap, HashMapExt as _};
 use schemars::JsonSchema;
 use serde::Serialize;
 

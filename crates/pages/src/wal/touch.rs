@@ -1,7 +1,7 @@
 //! How a range of WAL touches each block first: what recovery from its beginning needs of the block
 //! that is on the disk.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use crate::{
     relation::{Fork, Locator},
