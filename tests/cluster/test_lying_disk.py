@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
 import pgdyno
+from pgdyno.disk.record import make_disk, record_span
+from pgdyno.disk.recording import recording
+from pgdyno.folders import Folder
+from pgdyno.intervention.shim import DATA, preloadable
 from pgdyno.model.durability import Rung
+from pgdyno.shell import postgres_user, run
 from tests.cluster.test_drill import mounts
 from tests.cluster.test_drill import plan as drilled
 from tests.cluster.test_run import assert_nothing_left
 from tests.cluster.test_run import pgdyno as command
 from tests.cluster.test_run_workloads import HEAD, measured
 
-pytestmark = [pytest.mark.cluster, pytest.mark.wide]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.wide,
+    pytest.mark.xdist_group("drill"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount"),
+]
 
 LYING = """kind = "tpcb"
 scale = 1
@@ -28,6 +40,32 @@ name = "lying"
 why = "It acknowledges what it has not made."
 lying_disk = true
 """
+
+
+_FLUSHED = """
+import os, sys
+at = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY)
+os.fsync(os.open(os.path.dirname(sys.argv[1]), os.O_RDONLY))
+os.write(at, b"a" * 65536)
+os.fdatasync(at)
+os.fsync(at)
+"""
+
+
+@pytest.mark.parametrize("lies", [False, True])
+def test_its_flushes_ask_nothing_of_the_disk(*, lies: bool, folder: Path) -> None:
+    """What was flushed before the power went is there; where the disk lies, chance has it."""
+    (folder / "data").mkdir()
+    with Folder.hold(folder) as held, preloadable(postgres_user()) as shim:
+        if lies:
+            shim.lie()
+        with recording(held, "data", "record", 64 << 20):
+            (folder / "data" / "first").touch()
+            run([sys.executable, "-c", _FLUSHED, folder / "data" / "a"], env=shim.environment)
+        made = make_disk(held, "record", "disk", record_span(held, "record").until_ns, 1)
+        assert shim.dose(DATA).units == 3
+
+    assert (made.sectors_open > 0) == lies, made
 
 
 def test_a_disk_that_lies_is_the_stages_own_and_is_told(folder: Path, home_env: Path) -> None:

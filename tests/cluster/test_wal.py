@@ -27,6 +27,7 @@ from pgdyno.target.cluster import Cluster, initdb
 from tests.cluster.conftest import TARGETS
 from tests.cluster.waldump import Dumped, DumpedBlock, dumped, place
 from tests.reachable import reachable_folder
+from tests.tally import count
 
 pytestmark = pytest.mark.cluster
 SETTINGS = {
@@ -227,6 +228,8 @@ def test_every_record_is_that_of_pg_waldump(written: Written) -> None:
     assert summary.records == len(theirs)
     assert summary.record_bytes == sum(one.bytes for one in theirs)
     assert summary.image_bytes == sum(one.image_bytes for one in theirs)
+    count(f"records of WAL of PostgreSQL {summary.major}, ours beside pg_waldump's", "alike",
+          len(theirs))  # fmt: skip
 
 
 @pytest.mark.wide

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from statistics import median
 
 from pgdyno.analysis import words
@@ -140,26 +139,29 @@ def not_the_text(seen: Seen) -> str | None:
 @_stands_against(
     "E3",
     "client host, data size, connections and statement cache changed in one stage",
-    rule="between consecutive stages one layer changes: settings, client, build, folder, guard,"
-    " unlogged tables, a disk that lies or pooler",
+    rule="from stage to stage one layer changes: settings, client, build, folder, guard, unlogged"
+    " tables, a disk that lies or pooler; one that begins afresh is a step from the one that is most"
+    " like it",
     fires="report",
 )
 def several_factors(seen: Seen) -> str | None:
     """What a stage gains has a name only if one thing changed."""
     found = []
     for before, stage in _steps(seen.plan):
-        layers = {
-            "settings": changed_settings(before, stage),
-            "the client": changed_client(before, stage),
-            **{name: {name} for name in changed_around(before, stage)},
-        }
-        names = [layer for layer, changed in layers.items() if changed]
-        client = layers["the client"]
+        names = _layers_changed(before, stage)
+        client = changed_client(before, stage)
         if len(names) > 1:
             found.append(f"{stage.name} changes {listed(names)} at once")
         elif len(client) > 1:
             found.append(f"{stage.name} changes {listed(sorted(client))} at once")
     return "; ".join(found) or None
+
+
+def _layers_changed(before: Stage, stage: Stage) -> list[str]:
+    layers = {
+        "settings": changed_settings(before, stage), "the client": changed_client(before, stage)
+    }  # fmt: skip
+    return [*(name for name, changed in layers.items() if changed), *changed_around(before, stage)]
 
 
 @_stands_against(
@@ -406,11 +408,18 @@ def _priced(plan: Plan, rung: str) -> bool:
 
 
 def _steps(plan: Plan) -> Iterator[tuple[Stage, Stage]]:
-    """Each stage after the one that it is compared with as a step; other loads do not compare."""
-    steps = pairwise(stage for stage in plan.stages if stage.twin_of is None)
-    return (
-        (before, stage) for before, stage in steps if before.workload.load == stage.workload.load
-    )
+    """Each stage after the one that it is a step from; other loads do not compare.
+
+    One that begins afresh is a step from whichever it differs from in the fewest layers, of those
+    the latest.
+    """
+    stages = [stage for stage in plan.stages if stage.twin_of is None]
+    for at, stage in enumerate(stages[1:], start=1):
+        alike = [one for one in stages[:at] if one.workload.load == stage.workload.load]
+        if stage.afresh and alike:
+            yield min(reversed(alike), key=lambda one: len(_layers_changed(one, stage))), stage
+        elif stages[at - 1] in alike:
+            yield stages[at - 1], stage
 
 
 def mistake_facts(seen: Seen) -> tuple[MistakeFacts, ...]:

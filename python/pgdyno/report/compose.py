@@ -41,7 +41,7 @@ def _light(facts: Facts) -> Light:
 
 def _terms(facts: Facts) -> str:
     """The terms of the sentences before, each explained."""
-    rungs = dict.fromkeys(stage.rung for stage in facts.stages)
+    rungs = sorted({stage.rung for stage in facts.stages})
     return (
         f"{METRICS[facts.headline]}. A ratio of ×1.10 is 10% more; in its interval the true one"
         f" lies with {words.confidence(facts.confidence)} confidence. Rounds are paired: all stages"

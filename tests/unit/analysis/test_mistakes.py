@@ -119,6 +119,27 @@ def test_e3_several_factors_at_once() -> None:
     assert "stage-3" not in found
 
 
+def test_e3_one_that_begins_afresh_is_a_step_from_the_one_most_like_it() -> None:
+    """Else the last rungs of a price list change two things against what they do not build on."""
+    plan = seen().plan
+    first = plan.stages[0]
+    others = (
+        replace(first, name="lying", afresh=True, lying_disk=True),
+        replace(first, name="unlogged", afresh=True, unlogged=True),
+        replace(first, name="both", afresh=True, unlogged=True, folder="elsewhere"),
+        replace(first, name="all", afresh=True, lying_disk=True, folder="elsewhere"),
+    )
+    stages = (*plan.stages[:2], *others)
+    found = checks.several_factors(replace(seen(), plan=replace(plan, stages=stages))) or ""
+    assert "lying changes" not in found
+    assert "unlogged changes" not in found
+    assert "both changes" not in found
+    assert "all changes" not in found
+    stages = (*plan.stages[:2], others[3])
+    found = checks.several_factors(replace(seen(), plan=replace(plan, stages=stages))) or ""
+    assert "all changes the folder of its data and a disk that lies at once" in found
+
+
 def test_e3_the_first_of_another_load_is_no_step() -> None:
     """It is compared with nothing, so nothing that it changes needs a name."""
     plan = seen().plan

@@ -107,6 +107,14 @@ def test_flushes_that_are_left_out_are_no_part_of_what_one_takes(
     assert shim.dose(WAL).units == CALLS
 
 
+def test_what_a_lying_disk_acknowledges_is_counted_and_errors_stay(
+    shim: Shim, tmp_path: Path
+) -> None:
+    shim.lie()
+    assert calls(shim, tmp_path) == "9\n", "EBADF, as of the real call"
+    assert (shim.dose(WAL).units, shim.dose(DATA).units) == (CALLS, CALLS + 1)
+
+
 def test_without_its_file_everything_passes_through(shim: Shim, tmp_path: Path) -> None:
     shim.preloaded.words.unlink()
     assert calls(shim, tmp_path) == "9\n"
