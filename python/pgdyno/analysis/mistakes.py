@@ -140,7 +140,7 @@ def not_the_text(seen: Seen) -> str | None:
     "E3",
     "client host, data size, connections and statement cache changed in one stage",
     rule="from stage to stage one layer changes: settings, client, build, folder, guard, unlogged"
-    " tables, a disk that lies or pooler; one that begins afresh is a step from the one that is most"
+    " tables, a disk that lies or pooler; one that begins afresh is a step from the one most"
     " like it",
     fires="report",
 )
