@@ -74,9 +74,11 @@ def tail_sentence(stage: StageFacts) -> str:
 
 
 def to_one_between(stage: StageFacts) -> Comparison | None:
-    """The comparison with the stage before, where that is another one than the first."""
+    """The comparison with the stage before, where it builds on that, and that is not the first."""
     before, first = stage.to_previous, stage.to_first
-    return None if before and first and before.base == first.base else before
+    if stage.afresh or (before and first and before.base == first.base):
+        return None
+    return before
 
 
 def deepest(stage: StageFacts) -> TailFacts | None:

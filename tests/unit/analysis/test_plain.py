@@ -48,6 +48,13 @@ def test_no_term_of_the_field_is_needed(stages: tuple[StageFacts, ...]) -> None:
     assert [term for term in TERMS if term in said] == []
 
 
+def test_one_that_begins_afresh_is_not_praised_for_what_it_gains_over_the_one_before(
+    stages: tuple[StageFacts, ...],
+) -> None:
+    afresh = (*stages[:-1], replace(stages[-1], afresh=True))
+    assert "13% faster than `tuned`" not in " ".join(plain(afresh))
+
+
 @pytest.mark.parametrize(
     ("ratio", "said"),
     [
