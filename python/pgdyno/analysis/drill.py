@@ -11,7 +11,7 @@ from pgdyno.model.errors import PgdynoError
 from pgdyno.model.run import RunInfo
 from pgdyno.model.settings import Rung
 from pgdyno.model.units import share_text
-from pgdyno.model.wording import plural
+from pgdyno.model.wording import listed, plural
 from pgdyno.stats.shares import share
 
 _WORST: tuple[Worst, ...] = ("whole", "down", "lost", "broken")
@@ -35,7 +35,8 @@ def drill_facts(drilled: Drilled, info: RunInfo) -> DrillFacts:
         design.recorder or "mount", design.seed, drilled.loads,
         asked.disasters, rows, drilled.cuts, drilled.controls, drilled.shrunk, asked.gains,
         tuple(_prices(drilled, rows)) if asked.gains else (),
-        tuple(_sentence(one) for one in rows), tuple(_doubts(drilled, rows)),
+        tuple(_answers(rows)), tuple(_sentence(one) for one in rows),
+        tuple(_doubts(drilled, rows)),
         tuple(name for name in asked.stages if asked.plan.stage(name).lying_disk),
     )  # fmt: skip
 
@@ -84,6 +85,21 @@ def row_of(stage: str, rung: str, disaster: str, cuts: Sequence[Cut]) -> Disaste
     )  # fmt: skip
 
 
+def _answers(rows: Sequence[DisasterFacts]) -> Sequence[str]:
+    """A sentence for each stage: which disasters took nothing, and what the others took."""
+    found = []
+    for stage in dict.fromkeys(row.stage for row in rows):
+        mine = [row for row in rows if row.stage == stage]
+        whole = [row for row in mine if took_of(row).worst == "whole"]
+        parts = [
+            f"{listed([row.disaster for row in whole])} took nothing in"
+            f" {plural(sum(row.cuts for row in whole), 'cut')}"
+        ] if whole else []  # fmt: skip
+        parts += [f"{row.disaster} took {took_of(row).words}" for row in mine if row not in whole]
+        found.append(f"Stage {stage} ({mine[0].rung}): {'; '.join(parts)}.")
+    return found
+
+
 def _prices(drilled: Drilled, rows: Sequence[DisasterFacts]) -> Sequence[Price]:
     gains = {one.stage: one for one in drilled.asked.gains.each} if drilled.asked.gains else {}
     found = []
@@ -94,7 +110,11 @@ def _prices(drilled: Drilled, rows: Sequence[DisasterFacts]) -> Sequence[Price]:
         took = [took_of(of_stage[one.name]) if one.name in of_stage else None
                 for one in drilled.asked.disasters]  # fmt: skip
         rung = next(iter(of_stage.values())).rung
-        worst = max((one.worst for one in took if one is not None), key=_WORST.index)
+        own = [one for one, disaster in zip(took, drilled.asked.disasters, strict=True)
+               if disaster.device.forgets_s == 0]  # fmt: skip
+        # What a disk takes that lies is none of the stage's, unless nothing else was drilled.
+        known = [one.worst for one in (own if any(own) else took) if one is not None]
+        worst = max(known, key=_WORST.index)
         found.append(Price(name, rung, gains.get(name), tuple(took), worst))
     return found
 

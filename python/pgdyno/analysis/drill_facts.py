@@ -102,6 +102,7 @@ class DrillFacts:
     shrunk: tuple[Shrunk, ...]
     gains: Gains | None
     prices: tuple[Price, ...]  # none without gains
-    sentences: tuple[str, ...]
+    answers: tuple[str, ...]  # one for each stage
+    sentences: tuple[str, ...]  # one for each stage and disaster
     doubts: tuple[str, ...]
     lying: tuple[str, ...] = ()  # stages whose disk does, in every power cut

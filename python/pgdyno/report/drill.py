@@ -82,11 +82,11 @@ def document(facts: DrillFacts) -> Document:
             f" {_RECORDERS[facts.recorder]}; {plural(len(facts.cuts), 'cut')}",
             *sorted({one.server for one in facts.loads}),
         ),
-        answer=facts.sentences,
+        answer=facts.answers,
         cards=(),
         sections=(
             *_price_list(facts),
-            Section("survived", "What survived", (_table(facts),)),
+            Section("survived", "What survived", (_table(facts), Points(facts.sentences))),
             Section("done", "What was done", (
                 Text(
                     "The load of each stage was driven once, while every call to its disk was"

@@ -110,6 +110,30 @@ def test_what_a_rung_brings_stands_beside_what_it_lost(plan: Plan) -> None:
     assert second.worst == "broken"
 
 
+def test_the_answer_has_a_sentence_for_each_stage(plan: Plan) -> None:
+    first, second = (stage.name for stage in plan.stages[:2])
+    whole, lost = drill_facts(drill(plan), INFO).answers
+    assert whole.startswith(f"Stage {first} (D0): crash and power took nothing in 8 cuts.")
+    assert lost.startswith(f"Stage {second} (")
+    assert "crash took up to 0.04 s of commits in 2 of 4; power took the database in 2" in lost
+
+
+def test_what_a_disk_takes_that_lies_is_not_the_stages_worst(plan: Plan) -> None:
+    """Else a manager reads that full durability lost the database."""
+    made = drill(plan)
+    first = plan.stages[0].name
+    lying = cut(first, "power-lying", 1, "dead")
+    disasters = (*made.asked.disasters, *named(("power-lying",)))
+    asked = replace(made.asked, disasters=disasters)
+
+    both = drill_facts(replace(made, asked=asked, cuts=(*made.cuts, lying)), INFO).prices[0]
+    alone = drill_facts(replace(made, asked=asked, cuts=(lying,)), INFO).prices[0]
+
+    assert [one.worst for one in both.took if one] == ["whole", "whole", "broken"]
+    assert both.worst == "whole"
+    assert alone.worst == "broken"
+
+
 def struck(plan: Plan, *cuts: Cut) -> Drilled:
     made = drill(plan)
     disasters = (*made.asked.disasters, *named(("wal-full",)))
