@@ -127,7 +127,6 @@ def test_a_crash_empties_unlogged_tables_and_the_drill_says_so(
     design = pgdyno.DrillDesign(("crash",), cuts=2, load_s=2)
     unlogged = {"name": "unlogged", "unlogged": True}
     run = pgdyno.drill(plan(unlogged), design=design, out=folder / "run.sqlite")
-
     facts = run.drill
     (row,) = facts.rows
     assert (row.rung, row.lost, row.damaged, row.dead) == ("D6", 2, 0, 0), facts.cuts
@@ -135,6 +134,7 @@ def test_a_crash_empties_unlogged_tables_and_the_drill_says_so(
     assert all(one.acknowledged > 0 for one in facts.cuts)
     said = "All rows of 3 unlogged tables are gone, those that were loaded as well: pgbench_"
     assert all(one.reasons[0].startswith(said) for one in facts.cuts), facts.cuts
+    assert facts.answers == ("Stage unlogged (D6): crash took all rows of its tables in 2 of 2.",)
     assert facts.controls == ()  # nothing is left that faults could be planted in
     assert said in run.report("md")
     assert mounts(home_env) == []

@@ -81,7 +81,7 @@ def row_of(stage: str, rung: str, disaster: str, cuts: Sequence[Cut]) -> Disaste
         sum(one.down == "hangs" for one in outages),
         sum(one.down == "recovers" for one in outages),
         max((one.waited_s for one in outages if one.waited_s is not None), default=None),
-        sum(one.down == "waits" for one in outages),
+        sum(one.down == "waits" for one in outages), sum(one.emptied > 0 for one in cuts),
     )  # fmt: skip
 
 
@@ -129,9 +129,11 @@ def took_of(row: DisasterFacts) -> Took:
         return Took(words, "down" if parts else "whole")
     if broken := row.dead + row.damaged:
         parts.append(f"the database in {broken} of {row.cuts}")
-    if row.lost:
+    if row.emptied:
+        parts.append(f"all rows of its tables in {row.emptied} of {row.cuts}")
+    elif row.lost:
         parts.append(f"up to {row.lost_s:.2f} s of commits in {row.lost} of {row.cuts}")
-    return Took(", ".join(parts), "broken" if broken else "lost")
+    return Took(", ".join(parts), "broken" if broken or row.emptied else "lost")
 
 
 def _repairs(row: DisasterFacts) -> str:

@@ -50,6 +50,7 @@ class DisasterFacts:
     recovering: int = 0  # of those that stayed down: somebody still did
     waited_s: float | None = None  # the longest for one of either; None: there was none
     waiting: int = 0  # of those that stayed down: commits waited for a standby that is gone
+    emptied: int = 0  # servers whose unlogged tables had lost all rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,7 @@ def strike(
         (struck_ns - first_ns) / _NS, made, state, owed.commits,
         sum(owed.uncertain.values()), looked.found.lost, looked.found.lost_s, recovery_s, reasons,
         load.outage if disaster.is_live else None, load.met if disaster.is_live else None, repair,
+        len(looked.emptied),
     )  # fmt: skip
 
 

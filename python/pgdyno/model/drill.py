@@ -225,6 +225,7 @@ class Cut:
     outage: Outage | None = None  # None: it struck no load that goes on
     met: int | None = None  # calls that met the fault; None: there is none
     repair: RepairReport | None = None  # of a guarded stage; None: there was none, or it refused
+    emptied: int = 0  # unlogged tables that had lost all rows
 
 
 @dataclass(frozen=True, slots=True)

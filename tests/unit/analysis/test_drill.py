@@ -118,6 +118,16 @@ def test_the_answer_has_a_sentence_for_each_stage(plan: Plan) -> None:
     assert "crash took up to 0.04 s of commits in 2 of 4; power took the database in 2" in lost
 
 
+def test_tables_that_are_emptied_are_more_than_the_commits_of_the_load(plan: Plan) -> None:
+    first = plan.stages[0].name
+    gone = replace(cut(first, "crash", 1, "lost", lost=40), emptied=3)
+    made = drill(plan)
+    price = drill_facts(replace(made, cuts=(gone,)), INFO).prices[0]
+    assert price.took[0] is not None
+    assert price.took[0].words == "all rows of its tables in 1 of 1"
+    assert price.worst == "broken"
+
+
 def test_what_a_disk_takes_that_lies_is_not_the_stages_worst(plan: Plan) -> None:
     """Else a manager reads that full durability lost the database."""
     made = drill(plan)
