@@ -89,14 +89,15 @@ def _answers(rows: Sequence[DisasterFacts]) -> Sequence[str]:
     """A sentence for each stage: which disasters took nothing, and what the others took."""
     found = []
     for stage in dict.fromkeys(row.stage for row in rows):
-        mine = [row for row in rows if row.stage == stage]
-        whole = [row for row in mine if took_of(row).worst == "whole"]
-        parts = [
-            f"{listed([row.disaster for row in whole])} took nothing in"
-            f" {plural(sum(row.cuts for row in whole), 'cut')}"
-        ] if whole else []  # fmt: skip
-        parts += [f"{row.disaster} took {took_of(row).words}" for row in mine if row not in whole]
-        found.append(f"Stage {stage} ({mine[0].rung}): {'; '.join(parts)}.")
+        mine = [(row, took_of(row)) for row in rows if row.stage == stage]
+        parts = []
+        if whole := [row for row, took in mine if took.worst == "whole"]:
+            names = listed([row.disaster for row in whole])
+            parts.append(f"{names} took nothing in {plural(sum(row.cuts for row in whole), 'cut')}")
+        parts += [
+            f"{row.disaster} took {took.words}" for row, took in mine if took.worst != "whole"
+        ]
+        found.append(f"Stage {stage} ({mine[0][0].rung}): {'; '.join(parts)}.")
     return found
 
 

@@ -148,20 +148,23 @@ def several_factors(seen: Seen) -> str | None:
     """What a stage gains has a name only if one thing changed."""
     found = []
     for before, stage in _steps(seen.plan):
-        names = _layers_changed(before, stage)
-        client = changed_client(before, stage)
-        if len(names) > 1:
-            found.append(f"{stage.name} changes {listed(names)} at once")
+        layers = _layers_changed(before, stage)
+        client = layers.get("the client", ())
+        if len(layers) > 1:
+            found.append(f"{stage.name} changes {listed(list(layers))} at once")
         elif len(client) > 1:
             found.append(f"{stage.name} changes {listed(sorted(client))} at once")
     return "; ".join(found) or None
 
 
-def _layers_changed(before: Stage, stage: Stage) -> list[str]:
+def _layers_changed(before: Stage, stage: Stage) -> dict[str, set[str]]:
+    """What changed of each layer, of those that did."""
     layers = {
-        "settings": changed_settings(before, stage), "the client": changed_client(before, stage)
-    }  # fmt: skip
-    return [*(name for name, changed in layers.items() if changed), *changed_around(before, stage)]
+        "settings": changed_settings(before, stage),
+        "the client": changed_client(before, stage),
+        **{name: {name} for name in changed_around(before, stage)},
+    }
+    return {layer: changed for layer, changed in layers.items() if changed}
 
 
 @_stands_against(

@@ -19,11 +19,10 @@ from pgdyno.intervention import thieves
 from pgdyno.intervention.intervention import Intervention, Nothing
 from pgdyno.intervention.setting import Reloaded
 from pgdyno.intervention.shim import Shim, Skipped, Slower
-from pgdyno.model.proof import DEARER, ROUND_TRIP_NS, Probe
+from pgdyno.model.proof import DEARER, ROUND_TRIP_NS, WRITES_THAT_FLUSH, Probe
 from pgdyno.model.units import ns_text
 
 _SLOWER = f"{DEARER:.0%}"
-_BYPASS = ("open_sync", "open_datasync")
 
 PROBES = (
     Probe(
@@ -166,6 +165,6 @@ def idle(probe: str, settings: Mapping[str, str]) -> str | None:
     if probe == "wal-flush" and settings.get("synchronous_commit") == "off":
         return "synchronous_commit is off: sessions do not wait for flushes."
     method = settings.get("wal_sync_method")
-    if probe in ("wal-flush", "wal-flush-free") and method in _BYPASS:
+    if probe in ("wal-flush", "wal-flush-free") and method in WRITES_THAT_FLUSH:
         return f"wal_sync_method is {method}: writes flush themselves, which no library can touch."
     return None

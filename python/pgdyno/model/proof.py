@@ -11,6 +11,8 @@ from pgdyno.model.plan import Plan
 from pgdyno.model.wording import plural
 
 Means = Literal["dearer", "added", "free", "nothing"]
+WRITES_THAT_FLUSH = ("open_sync", "open_datasync")
+"""Values of wal_sync_method with which writes flush themselves, which no library can touch."""
 BLOCK_MIN_S = 2  # a second of it is lost to what the block before left behind
 DEARER = 0.20
 """By so much a resource is made dearer: more bends the answer where two resources tie, less drowns

@@ -31,7 +31,7 @@ from pgdyno.model.progress import TrialEnded
 from pgdyno.model.run import Failures, Fixture, TrialRecord, TrialResult, TrialState
 from pgdyno.model.system_errors import as_pgdyno_error
 from pgdyno.model.wal import WindowWal
-from pgdyno.plan.settings.durability import lying_disk_loss
+from pgdyno.plan.settings.durability import lying_disk_losses
 from pgdyno.sample.server_log import LogSummary, read_log
 from pgdyno.store.profiles import put_profile
 from pgdyno.store.run_file import RunFile
@@ -202,7 +202,7 @@ def _durability(ready: Ready, databases: Sequence[Connection], stage: Stage) -> 
         })  # fmt: skip
     if not stage.lying_disk:
         return found
-    return together(found, Durability((lying_disk_loss("the library that the server had"),)))
+    return together(found, lying_disk_losses("the library that the server had"))
 
 
 def _wal(

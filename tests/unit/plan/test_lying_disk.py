@@ -8,44 +8,14 @@ import pytest
 
 from pgdyno import preload
 from pgdyno.model.errors import PlanError, TargetError
-from pgdyno.model.plan import Plan
 from pgdyno.model.settings import Rung
-from pgdyno.plan import read_plan
-from pgdyno.plan.resolve.plan import resolve
 from pgdyno.target import open_target
-from tests.data.servers import HOST, installed
+from tests.unit.plan.test_unlogged import HEAD as UNLOGGED_HEAD
+from tests.unit.plan.test_unlogged import STAGES as UNLOGGED_STAGES
+from tests.unit.plan.test_unlogged import resolved
 
-HEAD = """
-name = "one"
-question = "What does a flush cost?"
-[protocol]
-lowest_rung = "D5"
-[workload]
-kind = "tpcb"
-scale = 1
-"""
-STAGES = """
-[[stage]]
-name = "a"
-why = "First."
-[[stage]]
-name = "b"
-why = "Second."
-lying_disk = true
-[[stage]]
-name = "c"
-why = "It builds on the one before."
-[[stage]]
-name = "d"
-why = "It does not."
-afresh = true
-"""
-
-
-def resolved(folder: Path, text: str) -> Plan:
-    path = folder / "plan.toml"
-    path.write_text(text)
-    return resolve(read_plan(path), installed(18), HOST)
+HEAD = UNLOGGED_HEAD.replace("D6", "D5")
+STAGES = UNLOGGED_STAGES.replace("unlogged", "lying_disk")
 
 
 def test_a_stage_takes_it_from_the_one_before_unless_it_starts_afresh(tmp_path: Path) -> None:
@@ -73,8 +43,8 @@ def test_its_trials_have_names_of_their_own(tmp_path: Path) -> None:
         ("lying_disk = true",
          "lying_disk = true\nguard = true\nsettings = { full_page_writes = false }",
          "which repairs pages and no WAL that a disk forgot"),
-        ('lowest_rung = "D5"\n[workload]',
-         'lowest_rung = "D6"\n[workload]', "nothing is flushed that a disk could acknowledge"),
+        ("lying_disk = true", "lying_disk = true\nsettings = { fsync = false }",
+         "nothing is flushed that a disk could acknowledge"),
         ("lying_disk = true",
          'lying_disk = true\nsettings = { wal_sync_method = "open_datasync" }',
          "wal_sync_method = open_datasync: each write flushes"),
@@ -82,13 +52,8 @@ def test_its_trials_have_names_of_their_own(tmp_path: Path) -> None:
     ids=["rung", "guard", "fsync", "method"],
 )  # fmt: skip
 def test_what_does_not_go_with_it_is_refused(old: str, new: str, said: str, tmp_path: Path) -> None:
-    stages = STAGES
-    if "fsync" in said or "nothing is flushed" in said:
-        stages = STAGES.replace(
-            "lying_disk = true", "lying_disk = true\nsettings = { fsync = false }"
-        )
     with pytest.raises(PlanError, match=said):
-        resolved(tmp_path, HEAD.replace(old, new) + stages.replace(old, new))
+        resolved(tmp_path, HEAD.replace(old, new) + STAGES.replace(old, new))
 
 
 def test_a_running_server_gets_no_library(tmp_path: Path) -> None:

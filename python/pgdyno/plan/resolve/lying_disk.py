@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pgdyno.model.proof import WRITES_THAT_FLUSH
 from pgdyno.model.settings import Rung
 from pgdyno.plan.resolve.lowest_rung import too_low
 from pgdyno.plan.settings.configured import Configured
 
 _KEY = "lying_disk"
 _METHOD = "wal_sync_method"
-_WRITTEN_WITH = ("open_sync", "open_datasync")  # no call flushes: each write does
 
 
 def lying_disk_problems(
@@ -33,7 +33,7 @@ def lying_disk_problems(
     if config.word("fsync") == "off":
         text = "true, and fsync = off: nothing is flushed that a disk could acknowledge"
         yield _KEY, text, "Write lying_disk = false, or fsync = true."
-    if (method := config.word(_METHOD)) in _WRITTEN_WITH:
+    if (method := config.word(_METHOD)) in WRITES_THAT_FLUSH:
         text = f"true, and {_METHOD} = {method}: each write flushes, and no call that could be told"
         yield _KEY, text, f'Write {_METHOD} = "fdatasync", or lying_disk = false.'
     if lowest < Rung.D5:

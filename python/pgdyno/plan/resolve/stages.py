@@ -41,7 +41,7 @@ from pgdyno.plan.settings.allowed import (
 from pgdyno.plan.settings.configured import Configured
 from pgdyno.plan.settings.durability import (
     Read,
-    lying_disk_loss,
+    lying_disk_losses,
     settings_losses,
     workload_losses,
 )
@@ -107,13 +107,14 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
             _durability(config, settings, workload, draft, folder, host, guard),
             Durability(machine_losses(asked)),
             unlogged_losses(table.name, draft.source) if unlogged else Durability(),
-            Durability((lying_disk_loss(f"{draft.source}: stage {table.name}"),) if lies else ()),
+            lying_disk_losses(f"{draft.source}: stage {table.name}") if lies else Durability(),
         )
         kind, lowest = target.kind, protocol.lowest_rung
         problems = [
             *_rung_problems(config, lowest, guard),
-            *_asked_problems(config, draft, workload, pooler, guard=guard, unlogged=unlogged),
-            *(lying_disk_problems(config, target.kind, lowest, guarded=guard) if lies else ()),
+            *_asked_problems(
+                config, draft, workload, pooler, guard=guard, unlogged=unlogged, lies=lies
+            ),
             *_problems_together(
                 config, draft, _sessions(workload, draft, pooler), there, table.name
             ),
@@ -150,14 +151,15 @@ def _asked_problems(
     *,
     guard: bool,
     unlogged: bool,
+    lies: bool,
 ) -> Iterator[Problem]:
     """What keeps a stage from what it asks for beside its settings."""
-    target = draft.document.target
+    target, protocol = draft.document.target, draft.document.protocol
     if unlogged:
         replicated = bool(target.replica or target.replicas)
-        yield from unlogged_problems(
-            workload, draft.document.protocol, guarded=guard, replicated=replicated
-        )
+        yield from unlogged_problems(workload, protocol, guarded=guard, replicated=replicated)
+    if lies:
+        yield from lying_disk_problems(config, target.kind, protocol.lowest_rung, guarded=guard)
     if guard:
         yield from guard_problems(config, target.kind)
     if target.replicas:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from pgdyno.catalog import knobs
-from pgdyno.model.durability import Loss
+from pgdyno.model.durability import Durability, Loss
 from pgdyno.model.settings import Rung, ServerKnob
 from pgdyno.model.workload import Workload
 from pgdyno.plan.settings.values import BadValue, canonical
@@ -46,14 +46,15 @@ def settings_losses(read: Read, *, guarded: bool = False) -> tuple[Loss, ...]:
     return (*found, *_local_commits(read))
 
 
-def lying_disk_loss(source: str) -> Loss:
+def lying_disk_losses(source: str) -> Durability:
     """What a disk gives up that acknowledges flushes it has not made.
 
     Args:
         source: Where it was asked for, or seen.
     """
     what = "a disk that acknowledges flushes it has not made"
-    return Loss(Rung.D5, what, "what was flushed may not be on the disk", "device", source)
+    loses = "what was flushed may not be on the disk"
+    return Durability((Loss(Rung.D5, what, loses, "device", source),))
 
 
 def _local_commits(read: Read) -> Iterator[Loss]:
