@@ -37,6 +37,15 @@ def test_a_stage_is_measured_twice_in_every_round(tuning: Plan) -> None:
     assert [trial.number for trial in alone.trials] == list(range(1, 9))
 
 
+def test_the_twin_differs_by_its_name_alone(tuning: Plan) -> None:
+    """Else windows of whole checkpoint cycles are held against windows by the clock."""
+    first, second = against_itself(tuning, "async-commit").stages
+    assert first.checkpoints == "cycles"
+    assert replace(second, name=first.name, why=first.why, twin_of=None) == replace(
+        first, expects=None
+    )
+
+
 def test_its_trials_are_those_of_the_plan(tuning: Plan) -> None:
     alone = against_itself(tuning)
 

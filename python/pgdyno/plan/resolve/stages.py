@@ -369,26 +369,10 @@ def _setting_notes(config: Configured) -> Iterator[tuple[str, str]]:
 
 def twin(first: Stage) -> Stage:
     """The stage that measures the same again."""
-    return Stage(
-        name=first.name + TWIN_SUFFIX,
-        why=f"Measures the same as {first.name}: what differs is noise.",
-        afresh=True,
-        settings=first.settings,
-        rung=first.rung,
-        rung_reason=first.rung_reason,
-        workload=first.workload,
-        client=first.client,
-        build=first.build,
-        folder=first.folder,
-        durability=first.durability,
-        twin_of=first.name,
-        guard=first.guard,
-        standby=first.standby,
-        host=first.host,
-        unlogged=first.unlogged,
-        pooler=first.pooler,
-        lying_disk=first.lying_disk,
-    )
+    return replace(
+        first, name=first.name + TWIN_SUFFIX, afresh=True, twin_of=first.name, earlier={},
+        expects=None, why=f"Measures the same as {first.name}: what differs is noise.",
+    )  # fmt: skip
 
 
 def _of(
