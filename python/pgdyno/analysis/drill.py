@@ -231,7 +231,22 @@ def _doubts(drilled: Drilled, rows: Sequence[DisasterFacts]) -> Sequence[str]:
                 f"In {row.unmet} of {plural(row.cuts, 'cut')} of {row.disaster} of stage"
                 f" {row.stage} no call met the fault: they prove nothing."
             )
-    if missing := [name for name in drilled.asked.stages
-                   if all(one.stage != name for one in drilled.cuts)]:  # fmt: skip
-        found.append(f"No cut of stage {missing[0]} was made: the drill was broken off.")
-    return found
+    return [*found, *_left_out(drilled)]
+
+
+def _left_out(drilled: Drilled) -> Sequence[str]:
+    """That cuts are missing which were asked for; nothing where none is."""
+    asked = drilled.asked
+    whole = len(asked.stages) * len(asked.disasters) * asked.design.cuts
+    if len(drilled.cuts) == whole:
+        return ()
+    why = "the drill was broken off"
+    if drilled.out_of_time:
+        why = f"the {asked.design.minutes:g} min that it had were over"
+    made = {one.stage for one in drilled.cuts}
+    none = [f"stage {name}" for name in asked.stages if name not in made]
+    without = f" There is none of {listed(none)}." if none else ""
+    return (
+        f"{len(drilled.cuts)} of {plural(whole, 'cut')} were made: {why}.{without}"
+        " `pgdyno resume` and the run file make the others.",
+    )

@@ -38,6 +38,14 @@ def drill(
     load: Annotated[
         float, typer.Option(help="Seconds of load that are recorded of each stage.")
     ] = _DESIGN.load_s,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            help="Minutes for all of it, shared out over the stages, each of which has one cut at"
+            " least; `pgdyno resume` makes the others in as many again. Default: as long as it"
+            " takes."
+        ),
+    ] = _DESIGN.minutes,
     seed: Annotated[
         int, typer.Option(help="Decides when disasters strike, and what each disk keeps.")
     ] = _DESIGN.seed,
@@ -80,7 +88,7 @@ def drill(
     loaded = api.load_plan(plan, set=overrides or (), quick=quick, bindir=bindir)
     design = api.DrillDesign(
         disasters=tuple(disaster or _DESIGN.disasters), cuts=cuts, load_s=load, seed=seed,
-        shrinks=shrink, record_max_gib=record, recorder=recorder,
+        shrinks=shrink, record_max_gib=record, recorder=recorder, minutes=minutes,
     )  # fmt: skip
     with LiveView(stderr) as view:
         run = api.drill(

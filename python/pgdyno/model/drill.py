@@ -121,6 +121,8 @@ class Disaster:
 
 RECORD_MIN_GIB = 0.1
 """Of a record: less holds no data to begin with."""
+MINUTES_MIN = 0.1
+"""Of a drill: less is over before a load is recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,7 @@ class DrillDesign:
     shrinks: bool = False  # whether the first harm of each kind is made as small as it can be
     record_max_gib: float = 8.0  # for each stage, the data that it begins with included
     recorder: Recorder | None = None  # None: a mount where one is possible
+    minutes: float | None = None  # for all of it, and again when it is resumed; None: as it takes
 
     def __post_init__(self) -> None:
         if self.cuts < 1 or self.load_s < 1 or not self.disasters:
@@ -146,6 +149,8 @@ class DrillDesign:
         require_within(
             "record_max_gib", self.record_max_gib, RECORD_MIN_GIB, None, "It is told in GiB."
         )
+        if self.minutes is not None:
+            require_within("minutes", self.minutes, MINUTES_MIN, None, "A cut takes some seconds.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,3 +266,4 @@ class Drilled:
     cuts: tuple[Cut, ...] = ()
     controls: tuple[Control, ...] = ()
     shrunk: tuple[Shrunk, ...] = ()
+    out_of_time: bool = False  # cuts are left, and its minutes were over

@@ -9,7 +9,7 @@ of the stage anew, and makes the cuts that are left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from pgdyno.api.stage_machine import machine_of, require_allowed
 from pgdyno.api.storing import Begun, begun, going_on, stored
 from pgdyno.catalog.contract import require_release
 from pgdyno.disk.recorder import possible
+from pgdyno.drills.budget import Budget
 from pgdyno.drills.controls import planted
 from pgdyno.drills.cut import share_and_seed, strike
 from pgdyno.drills.disasters import DISASTERS, named
@@ -214,16 +215,22 @@ def make_cuts(
     """
     asked = so_far.asked
     described = describe_stages(asked.plan)
+    so_far = replace(so_far, out_of_time=False)
     keep(so_far)
-    for name in asked.stages:
+    budget = Budget(None if asked.design.minutes is None else asked.design.minutes * 60)
+    to_do = {name: left for name in asked.stages if (left := list(_left(so_far, name)))}
+    for name, left in list(to_do.items()):
         stage = asked.plan.stage(name)
-        left = list(_left(so_far, name))
-        if not left:
-            continue
+        share = budget.share(len(left), sum(map(len, to_do.values())))
         fixture = make_fixture(asked.plan, target, listener, stage)
         bench = Bench(target, fixture, described[name], listener)
         with machine_of(stage) as require_machine:
-            so_far = _cuts_of(stage, left, so_far, bench, _keeps_after(require_machine, keep))
+            keep_here = _keeps_after(require_machine, keep)
+            so_far = _cuts_of(stage, left, so_far, bench, keep_here, share)
+        del to_do[name]
+    if any(list(_left(so_far, name)) for name in asked.stages):
+        so_far = replace(so_far, out_of_time=True)
+        keep(so_far)
     return so_far
 
 
@@ -245,25 +252,27 @@ def _cuts_of(
     so_far: Drilled,
     bench: Bench,
     keep: Callable[[Drilled], None],
+    budget: Budget,
 ) -> Drilled:
-    """The cuts of a stage that are left."""
+    """The cuts of a stage that are left, as far as there is time."""
     asked = so_far.asked
+    live = [one for one in left if one[0].is_live]
     if copies := [one for one in left if not one[0].is_live]:
+        share = budget.share(len(copies), len(left))
         with recorded_load(asked.plan, stage, asked.design, bench) as load:
-            so_far = _of_load(so_far, load, copies, keep)
-    for disaster, number in left:
-        if disaster.is_live:
-            share, _ = share_and_seed(stage.name, disaster.name, number, asked.design.seed)
-            struck = Strike(disaster, share)
-            with recorded_load(asked.plan, stage, asked.design, bench, struck) as load:
-                so_far = _of_load(so_far, load, [(disaster, number)], keep)
+            so_far = _of_load(so_far, load, share.within(copies), keep)
+    for disaster, number in budget.within(live):
+        instant, _ = share_and_seed(stage.name, disaster.name, number, asked.design.seed)
+        struck = Strike(disaster, instant)
+        with recorded_load(asked.plan, stage, asked.design, bench, struck) as load:
+            so_far = _of_load(so_far, load, [(disaster, number)], keep)
     return so_far
 
 
 def _of_load(
     so_far: Drilled,
     load: Load,
-    cuts: Sequence[tuple[Disaster, int]],
+    cuts: Iterable[tuple[Disaster, int]],
     keep: Callable[[Drilled], None],
 ) -> Drilled:
     """The cuts of one load; of the first load of a stage also the controls."""
