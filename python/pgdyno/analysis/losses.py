@@ -62,5 +62,4 @@ def _measured(facts: StageFacts, stage: Stage, losses: Losses) -> tuple[Measured
 
 def _same(one: Stage, other: Stage) -> bool:
     """Whether both give up the same of durability."""
-    mine, its = ((side.values, side.unlogged, side.lying_disk) for side in (one, other))
-    return mine == its
+    return (one.values, one.flags) == (other.values, other.flags)

@@ -24,6 +24,7 @@ from pgdyno.analysis.run import analyse, compare_stages
 from pgdyno.analysis.stored import Stored
 from pgdyno.analysis.windows import stage_windows
 from pgdyno.api.configuration import Form, configuration
+from pgdyno.api.drill_beside import drill_beside
 from pgdyno.api.interrupts import interruptible
 from pgdyno.api.kinds import KIND_COLUMNS, kind_row
 from pgdyno.api.parquet import VERDICTS, WrittenRun, write_parquet
@@ -67,7 +68,8 @@ class Run:
     Args:
         path: The run file.
         losses: The run file of a drill: what disasters took from its stages stands beside those of
-            this run, and beside those of the same rung.
+            this run, and beside those of the same rung. None: the newest drill of this machine
+            and this version of PostgreSQL that lies in the same folder, where there is one.
 
     Raises:
         StoreError: It is none, or cannot be read.
@@ -97,7 +99,8 @@ class Run:
         plan_in(self.info)
         with self._file() as file, as_written(self.path):
             stored = Stored(file)
-            found = analyse(file, stored, self._losses)
+            losses = self._losses or drill_beside(self.path, self.info)
+            found = analyse(file, stored, losses)
             return replace(found, diagnosis=diagnose_stages(stage_windows(stored)))
 
     def diagnosis(self, stage: str | None = None) -> tuple[StageDiagnosis, ...]:

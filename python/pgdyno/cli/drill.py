@@ -17,6 +17,21 @@ from pgdyno.model.drill import Recorder
 from pgdyno.model.text import shell_line
 
 _DESIGN = api.DrillDesign()
+_MinutesOption = Annotated[
+    float | None,
+    typer.Option(
+        help="Minutes for all of it, shared out over the stages, each of which has one cut at"
+        " least; `pgdyno resume` makes the others in as many again. Default: as long as it takes."
+    ),
+]
+_RecorderOption = Annotated[
+    Recorder | None,
+    typer.Option(
+        help="What records the disk: a file system that is mounted over it (as root, with"
+        " /dev/fuse), or a library that is preloaded into the server (with a C compiler)."
+        " Default: a mount, where one is possible."
+    ),
+]
 
 
 def drill(
@@ -38,14 +53,7 @@ def drill(
     load: Annotated[
         float, typer.Option(help="Seconds of load that are recorded of each stage.")
     ] = _DESIGN.load_s,
-    minutes: Annotated[
-        float | None,
-        typer.Option(
-            help="Minutes for all of it, shared out over the stages, each of which has one cut at"
-            " least; `pgdyno resume` makes the others in as many again. Default: as long as it"
-            " takes."
-        ),
-    ] = _DESIGN.minutes,
+    minutes: _MinutesOption = _DESIGN.minutes,
     seed: Annotated[
         int, typer.Option(help="Decides when disasters strike, and what each disk keeps.")
     ] = _DESIGN.seed,
@@ -57,14 +65,7 @@ def drill(
         float,
         typer.Option(help="Most that the record of a stage's load may take, in GiB."),
     ] = _DESIGN.record_max_gib,
-    recorder: Annotated[
-        Recorder | None,
-        typer.Option(
-            help="What records the disk: a file system that is mounted over it (as root, with"
-            " /dev/fuse), or a library that is preloaded into the server (with a C compiler)."
-            " Default: a mount, where one is possible."
-        ),
-    ] = None,
+    recorder: _RecorderOption = _DESIGN.recorder,
     beside: Annotated[
         Path | None,
         typer.Option(help="The run file of a run of this plan: what stages brought, beside it."),

@@ -39,7 +39,8 @@ def report(
         Path | None,
         typer.Option(
             help="html, md, json: the run file of a drill; what disasters took from its stages"
-            " stands beside those of the run, and beside those of the same rung."
+            " stands beside those of the run, and beside those of the same rung. Default: the"
+            " newest drill of this machine and PostgreSQL that lies beside the run file."
         ),
     ] = None,
     rung: Annotated[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from pgdyno.model.build import Build
 from pgdyno.model.cycle import Checkpoints
@@ -22,6 +22,9 @@ from pgdyno.model.workload import Share, Workload
 __all__ = ["Estimate", "Plan", "Protocol", "Stage", "Target", "TargetKind", "Telemetry", "Trial",
            "Workload"]  # fmt: skip
 
+StageFlag = Literal["guard", "unlogged", "lying_disk"]
+STAGE_FLAGS: tuple[StageFlag, ...] = get_args(StageFlag)
+"""What a stage says beside its settings, and a stage that builds on it too."""
 TargetKind = Literal["embedded", "installed", "running"]
 Telemetry = Literal["none", "default", "full"]
 """What is sampled while a load is driven: nothing, what costs below 1%, or all that can be."""
@@ -144,6 +147,11 @@ class Stage:
     def values(self) -> dict[str, str]:
         """What it sets, of the server and of the machine, by name."""
         return {one.name: one.value for one in (*self.settings, *self.host)}
+
+    @property
+    def flags(self) -> dict[StageFlag, bool]:
+        """What it says beside its settings of what it may lose."""
+        return {key: getattr(self, key) for key in STAGE_FLAGS}
 
     @property
     def rung_known(self) -> str:

@@ -74,7 +74,7 @@ def follow_up(plan: Plan, base: Stage, tried: Sequence[TriedStage], lowest: Rung
     settings = {one.name: one.value for one in base.settings}
     shared: dict[str, Any] = {"build": build} if build else {}
     shared |= {"folder": base.folder} if base.folder else {}
-    shared |= {key: True for key in ("guard", "unlogged", "lying_disk") if getattr(base, key)}
+    shared |= {key: True for key, said in base.flags.items() if said}
     shared |= {"pooler": asdict(base.pooler)} if base.pooler else {}
     host = {one.name: one.value for one in base.host}
     first = {"name": base.name, "why": base.why, "settings": settings, "client": client,

@@ -160,8 +160,8 @@ def _gains(earlier: Run, asked: DrillAsked) -> Gains:
 
 
 def _require_alike(here: Stage, there: Stage, run: str) -> None:
-    for key in ("unlogged", "lying_disk"):
-        mine, its = (getattr(stage, key) for stage in (here, there))
+    for key, mine in here.flags.items():
+        its = there.flags[key]
         if mine != its:
             raise PlanError(
                 f"stage {here.name} has {key} = {str(mine).lower()} here, and {str(its).lower()} in"

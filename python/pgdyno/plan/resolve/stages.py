@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pgdyno.catalog import knobs, profile
 from pgdyno.model.build import Build
 from pgdyno.model.durability import Durability, over_servers, servers_text, together
-from pgdyno.model.plan import Stage
+from pgdyno.model.plan import STAGE_FLAGS, Stage
 from pgdyno.model.pooler import Pooler
 from pgdyno.model.proposal import Prediction
 from pgdyno.model.settings import HostFacts, Rung, ServerFacts, Setting
@@ -85,7 +85,7 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
     asked: dict[str, Setting] = {}
     seen: set[Seen] = set()
     tables, target = draft.document.stage, draft.document.target
-    flags = [from_there_on(tables, key) for key in ("guard", "unlogged", "lying_disk")]
+    flags = [from_there_on(tables, key) for key in STAGE_FLAGS]
     of_stages = zip(tables, draft.clients, servers, *flags, poolers(tables), strict=True)
     for table, client, server, guard, unlogged, lies, pooler in of_stages:
         if len(result.complaints) > COMPLAINTS_MAX:

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 from pgdyno.catalog.contract import bounds, default, limits
 from pgdyno.model.cycle import Checkpoints
 from pgdyno.model.looks import LOOKS, Stop
-from pgdyno.model.plan import ROUNDS_MAX, WINDOW_MIN_S, Telemetry
+from pgdyno.model.plan import ROUNDS_MAX, WINDOW_MIN_S, StageFlag, Telemetry
 from pgdyno.model.record_json import JsonObject
 from pgdyno.model.settings import Rung
 from pgdyno.model.wording import listed
@@ -426,9 +426,7 @@ class StageTable(Table):
     )
 
 
-def from_there_on(
-    tables: Sequence[StageTable], key: Literal["guard", "unlogged", "lying_disk"]
-) -> tuple[bool, ...]:
+def from_there_on(tables: Sequence[StageTable], key: StageFlag) -> tuple[bool, ...]:
     """A key of each stage; one that builds on the stage before takes what that says."""
     found: list[bool] = []
     for table in tables:

@@ -19,6 +19,12 @@ _HEADS = (
     Column("layer", align="left"),
 )
 
+_NOT_REHEARSED = (
+    "What a crash or a power cut really takes was not rehearsed: `pgdyno drill` with this plan does"
+    " so on copies. Where the run file of a drill lies beside that of this run, what it took stands"
+    " here and in the answer."
+)
+
 
 def section(facts: Facts) -> Section:
     """One line for each loss of each stage, and for what is not known."""
@@ -45,10 +51,10 @@ def section(facts: Facts) -> Section:
 
 
 def _measured(facts: Facts) -> list[Block]:
-    """What a drill took from stages, or from their rungs; nothing where none was named."""
+    """What a drill took from stages, or from their rungs; else how that is measured."""
     measured = [one for stage in facts.stages for one in stage.measured]
     if not measured:
-        return []
+        return [] if facts.server else [Text(_NOT_REHEARSED, "quiet")]
     disasters = list(dict.fromkeys(one.disaster for one in measured))
     rows = tuple(
         (
