@@ -21,9 +21,10 @@ from pgdyno.analysis.one_device import is_against_itself
 from pgdyno.analysis.plain import plain, tail_sentence, to_one_between
 from pgdyno.model.durability import NOT_KNOWN
 from pgdyno.model.looks import LOOKS
-from pgdyno.model.plan import ROUNDS_MAX
+from pgdyno.model.units import seconds_text
 from pgdyno.model.wording import listed, plural
 
+_WORTH_ROUNDS = max(LOOKS)  # nobody waits for more
 FEW_ROUNDS = 3  # where nothing is compared
 FEW_PAIRS = 5  # fewer are named as a limit; the interval is honest, but wide and easily disturbed
 
@@ -53,9 +54,13 @@ def answer(
     """
     doubts = [*_doubts(stages, trials, audit, differences, quick=quick), *further]
     texts = "; ".join(one.whole for one in doubts)
+    next_steps = _shortened(stages) if quick else _next_steps(stages, trials, looks)
     rest = f", and is limited by: {texts}" if doubts else "; no check limits it further"
     return Answer(
-        plain=(*plain(stages), *(_shortened(stages) if quick else _next_steps(stages, looks))),
+        plain=(
+            *plain(stages),
+            *next_steps,
+        ),
         finding=_findings(stages, metric),
         limits=f"This holds for this host, fixture and load{rest}.",
         confidence=confidence_of(tuple(doubts)),
@@ -72,19 +77,47 @@ def _shortened(stages: Sequence[StageFacts]) -> Iterator[str]:
         yield "A plan shortened by --quick seldom decides; without it, it measures longer, and may."
 
 
-def _next_steps(stages: Sequence[StageFacts], looks: Sequence[int]) -> Iterator[str]:
+def _next_steps(
+    stages: Sequence[StageFacts], trials: Sequence[TrialFacts], looks: Sequence[int]
+) -> Iterator[str]:
     """How to measure what was not decided, or what is missing in the windows."""
-    needed = max((one.to_first.rounds_needed or 0 for one in stages if one.to_first), default=0)
+    rounds = {one.name: one.to_first.rounds_needed or 0 for one in stages if one.to_first}
+    far = {name: needed for name, needed in rounds.items() if needed > _WORTH_ROUNDS}
+    needed = max((one for name, one in rounds.items() if name not in far), default=0)
     if looks and needed:  # such a plan has as many rounds as one of the schedules of looks
         needed = min((most for most in LOOKS if most >= needed), default=0)
-    if 0 < needed <= ROUNDS_MAX:
-        yield f"To decide it, run the plan with `--set protocol.rounds={needed}`."
+    if any(one.to_first.verdict == "undecided" and one.to_first.rounds == 1
+           for one in stages if one.to_first):  # fmt: skip
+        yield (
+            "An interval takes two rounds, and a decision more: repeat the run with"
+            f" `--set protocol.rounds={min(LOOKS)}`."
+        )
+    if needed:
+        yield (
+            f"To decide it, repeat the run with `--set protocol.rounds={needed}`"
+            f"{_takes(needed, trials)}."
+        )
+    for name, many in far.items():
+        yield (
+            f"About {plural(many, 'round')} would decide what `{name}` does"
+            f"{_takes(many, trials)}: it is small beside the noise."
+        )
     cycles = [one.checkpoint_cycle for one in stages if one.checkpoint_cycle is not None]
     if any(one.verdict == "finding" for one in cycles):
         yield (
-            "To have all of the server's work in it, run the plan with"
+            "To have all of the server's work in it, repeat the run with"
             " `--set protocol.checkpoints=cycles`."
         )
+
+
+def _takes(rounds: int, trials: Sequence[TrialFacts]) -> str:
+    """How long so many rounds take, by those that were measured; empty where none was."""
+    spent = [(one.ended_ns - one.started_ns) / 1e9 for one in trials
+             if one.started_ns is not None and one.ended_ns is not None]  # fmt: skip
+    measured = len({one.round for one in trials if one.ended_ns is not None})
+    if not measured:
+        return ""
+    return f", which takes about {seconds_text(rounds * sum(spent) / measured)}"
 
 
 def further_doubts(
@@ -114,7 +147,7 @@ def further_doubts(
         rounds = listed([str(number) for number in again])
         doubts.append(Doubt(f"round{'s' * (len(again) > 1)} {rounds} measured again", grave=False))
     doubts += [
-        Doubt(f"{one.fact} (a mistake that reports make, {one.ident} below)", grave=True)
+        Doubt(f"{one.fact} ({one.ident} of the mistakes that reports make)", grave=True)
         for one in mistakes if one.verdict == "finding" and one.ident not in _TOLD_ALREADY
     ]  # fmt: skip
     if unlike := tuple(one.stage for one in cycles if one.vacuum and one.vacuum.unlike):
@@ -273,10 +306,10 @@ def _doubts(
 
 
 _CHECKS = (
-    ("client_limit", "finding", "the client was the limit",
-     "the program that asks was the limit, not the server"),
-    ("client_limit", "unknown", "it is not known whether the client was the limit",
-     "it is not known whether the program that asks was the limit"),
+    ("client_limit", "finding", "the client held the server back",
+     "the program that asks held the server back, by being slow or by taking its CPUs"),
+    ("client_limit", "unknown", "it is not known whether the client held the server back",
+     "it is not known whether the program that asks held the server back"),
     ("checkpoint_cycle", "finding", "no whole checkpoint cycles",
      "measured too briefly: the work that the server puts off (checkpoints) is not all in it"),
     ("checkpoint_cycle", "unknown", "it is not known whether checkpoint cycles are whole",
@@ -332,7 +365,7 @@ def _missing(stages: Sequence[StageFacts], trials: Sequence[TrialFacts]) -> list
         ("invalid", "invalid, which counts against", True),
         ("failed", "failed, which counts against", True),
         ("planned", "not run, of", False),
-        ("running", "broken off, of", False),
+        ("running", "begun and not ended, of", False),
     ):
         mine = [trial.stage for trial in trials if trial.state == state]
         if mine:

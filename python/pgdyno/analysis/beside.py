@@ -8,9 +8,11 @@ noise no interval is given. Nothing is judged where load or measurement differ.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import exp
+
+import numpy as np
 
 from pgdyno.analysis.beside_facts import SCHEMA, Against, Compared, Differs, How, Row, Side
 from pgdyno.analysis.compared_stages import (
@@ -38,6 +40,7 @@ from pgdyno.stats.between_runs import (
     session_noise,
     verdict_of,
 )
+from pgdyno.stats.compare import holm
 from pgdyno.stats.verdict import Verdict
 
 METHOD = "Student's t of the means of runs, their spread from runs of other sessions"
@@ -71,7 +74,9 @@ def compared(
         PlanError: The ratio cannot be told.
     """
     comparisons = sum(len(row) - 1 for row in rows)
-    found = tuple(_row(row, known, paired, comparisons) for row in rows)
+    by_rounds = _by_rounds(rows, paired, comparisons)
+    found = tuple(_row(row, known, mine, comparisons)
+                  for row, mine in zip(rows, by_rounds, strict=True))  # fmt: skip
     firsts = [as_imported(row.sides[0]) for row in found[:1]] + list(imported)
     ratios = [beside(firsts[0], one, ratio) for one in firsts[1:]] if ratio else []
     if ratio is not None and not ratios:
@@ -82,14 +87,42 @@ def compared(
     return Compared(SCHEMA, found, tuple(imported), tuple(ratios), len({o.run for o in known}))
 
 
-def _row(sides: Sequence[Side], known: Sequence[KnownRun], paired: Paired, comparisons: int) -> Row:
+def _by_rounds(
+    rows: Sequence[Sequence[Side]], paired: Paired, comparisons: int
+) -> list[dict[int, Comparison]]:
+    """Of each row the comparisons within a run, by place: as a family, as its report has them.
+
+    What is compared otherwise takes a place in the family, as if it were the least sure of it.
+    """
+    found = [
+        {place: paired(one, row[0]) for place, one in enumerate(row) if place and
+         one.run == row[0].run}
+        for row in rows
+    ]  # fmt: skip
+    p = [one.p_adjusted for mine in found for one in mine.values() if one.p_adjusted is not None]
+    adjusted = iter(holm(np.array([*p, *[1.0] * (comparisons - len(p))])).tolist())
+    return [
+        {
+            place: _among(one, None if one.p_adjusted is None else next(adjusted), comparisons)
+            for place, one in mine.items()
+        }
+        for mine in found
+    ]
+
+
+def _row(
+    sides: Sequence[Side],
+    known: Sequence[KnownRun],
+    by_rounds: Mapping[int, Comparison],
+    comparisons: int,
+) -> Row:
     base, *others = sides
     noise: SessionNoise | None = None
     against = []
     for place, one in enumerate(others, 1):
         differing = differences(base, one)
         if one.run == base.run:
-            found, hint = _among(paired(one, base), comparisons), None
+            found, hint = by_rounds[place], None
         else:
             # What is asked about is no noise: a run that is slower for a reason would hide it.
             others_known = [run for run in known if run.run != one.run]
@@ -150,15 +183,14 @@ def _unjudged(one: Comparison, reason: str) -> Comparison:
     return replace(one, verdict=Verdict.NOT_JUDGED.value, reason=reason)
 
 
-def _among(one: Comparison, comparisons: int) -> Comparison:
-    """A comparison by rounds, as one of several that are made at once."""
+def _among(one: Comparison, p: float | None, comparisons: int) -> Comparison:
+    """A comparison by rounds, as one of several that are made at once, with its p value as such."""
     told = one.verdict in (Verdict.BETTER.value, Verdict.WORSE.value)
     if comparisons < 2 or not told:
         return one
-    if one.p_adjusted is None:  # looks judge, each comparison by itself
+    if p is None:  # looks judge, each comparison by itself
         warning = f"judged by itself, and {plural(comparisons, 'comparison')} are made at once"
         return replace(one, warnings=(*one.warnings, warning))
-    p = min(1.0, one.p_adjusted * comparisons)
     if p <= 1 - one.confidence:
         return replace(one, p_adjusted=p)
     reason = f"among {plural(comparisons, 'comparison')} that is not yet beyond chance"

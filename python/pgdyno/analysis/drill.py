@@ -152,9 +152,9 @@ def _sentence(row: DisasterFacts) -> str:
     cuts = plural(row.cuts, "cut")
     if not row.harmed.of:
         return (
-            f"{where}: everything came back from {cuts}; none of"
-            f" {plural(row.acknowledged, 'acknowledged commit', thousands=True)} is missing. At"
-            f" 95% at most {share_text(row.harmed.high)} of such cuts do"
+            f"{where}: everything came back from {cuts}; no acknowledged commit is missing, in"
+            f" {plural(row.acknowledged, 'look', thousands=True)} for one, as often as a cut came"
+            f" after it. At 95% at most {share_text(row.harmed.high)} of such cuts do"
             f" harm.{_outage(row)}{_repairs(row)}"
         )
     parts = []

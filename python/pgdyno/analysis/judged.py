@@ -117,7 +117,10 @@ def plan_in(info: RunInfo) -> Plan:
         PlanError: It has none.
     """
     if info.plan is None:
-        raise PlanError(f"run {info.ident} has no plan", f"It was made by `{info.command}`.")
+        raise PlanError(
+            f"run {info.ident} has no stages of a plan that were measured, as this takes",
+            f"It was made by `{info.command}`; `pgdyno report` writes its page.",
+        )
     return info.plan
 
 

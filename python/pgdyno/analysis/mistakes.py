@@ -353,7 +353,7 @@ def order_or_cache(seen: Seen) -> str | None:
     """Stages must take turns, and begin with the same caches."""
     found = []
     if seen.plan.protocol.rounds == 1 and len(seen.plan.stages) > 1:
-        found.append("one round: the order of stages was never another")
+        found.append("one round: its stages had one order, whose effect cannot be told from theirs")
     if not seen.plan.protocol.prewarm and seen.plan.protocol.warmup_s == 0:
         found.append("neither prewarm nor warm-up")
     if not seen.plan.protocol.checkpoint_before:

@@ -43,12 +43,29 @@ def plain(stages: Sequence[StageFacts]) -> tuple[str, ...]:
     if not better:
         bases = list(dict.fromkeys(f"`{one.to_first.base}`" for one in others if one.to_first))
         nothing = f"Nothing that was tried is shown to be faster than {listed(bases, 'or')}."
-        return (nothing, *_not_better(others))
+        slowest = [sentence for one in others if _is_told(one) for sentence in _slowest(one)]
+        return (nothing, *_not_better(others), *slowest)
     safe = [one for one in better if one.rung in words.SAFE]
     found = list(dict.fromkeys(max(some, key=_ratio).name for some in (safe, better) if some))
     best = [one for one in better if one.name in found]
     praised = tuple(sentence for one in best for sentence in _sentences(one))
-    return (*praised, *_not_known(best), *_not_better(others))
+    further = [one for one in better if one not in best]
+    return (*praised, *_not_known(best), *_also(further), *_not_better(others))
+
+
+def _is_told(stage: StageFacts) -> bool:
+    tail = deepest(stage)
+    return tail is not None and tail.verdict in ("better", "worse")
+
+
+def _also(stages: Sequence[StageFacts]) -> tuple[str, ...]:
+    """Further stages that are faster, in plan order: where among them most of a gain begins."""
+    by_base: dict[str, list[str]] = {}
+    for one in stages:
+        if one.to_first is not None:
+            text = f"`{one.name}` ({_gain(_ratio(one))}, {one.rung})"
+            by_base.setdefault(one.to_first.base, []).append(text)
+    return tuple(f"Faster than `{base}` too: {listed(said)}." for base, said in by_base.items())
 
 
 def outcome(name: str, base: str, verdict: str, ratio: float | None) -> str:
@@ -133,8 +150,12 @@ def _whose(stage: StageFacts) -> tuple[str, ...]:
 def _faster(ratio: float) -> str:
     if ratio >= _TIMES_FROM:
         return f"{ratio:.1f} times as fast as"
+    return f"{_gain(ratio)} faster than"
+
+
+def _gain(ratio: float) -> str:
     share = (ratio - 1) * 100
-    return f"{share:.0f}% faster than" if share >= 1 else f"{share:.1f}% faster than"
+    return f"{share:.0f}%" if share >= 1 else f"{share:.1f}%"
 
 
 def _not_better(stages: Sequence[StageFacts]) -> tuple[str, ...]:

@@ -227,8 +227,9 @@ def _commits(path: PathFacts) -> Iterator[Advice | NotKnown]:
         f" {plural(16, 'client')} that share flushes may reach"
         f" {count_text(path.of_clients(16).at_most.mid)}",
         {"commit_delay": str(path.commit_delay_us), "commit_siblings": "5"},
-        "With few sessions, or where flushes are shared anyway, a delay only delays.",
-        "tpcc-six-stages",
+        "With few sessions, or where flushes are shared anyway, a delay only delays: `pgdyno init"
+        " --setting commit_delay=... --setting commit_siblings=5` makes a plan that measures it.",
+        None,
     )
 
 

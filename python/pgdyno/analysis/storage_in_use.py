@@ -270,8 +270,9 @@ def _share(disk: DiskInUse, where: str, what: str) -> Advice:
         f"sessions wait for flushes of WAL {_ends(share, share_text)} of their time; of"
         f" {count_text(per_s.mid)} flushes a second each takes the device {_ends(each_s, _time)}",
         {"commit_delay": str(commit_delay_us(each_s.mid * _NS)), "commit_siblings": "5"},
-        "With few sessions, or where flushes are shared anyway, a delay only delays.",
-        "tpcc-six-stages",
+        "With few sessions, or where flushes are shared anyway, a delay only delays: `pgdyno init"
+        " --setting commit_delay=... --setting commit_siblings=5` makes a plan that measures it.",
+        None,
     )
 
 

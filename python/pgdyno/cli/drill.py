@@ -24,6 +24,9 @@ _MinutesOption = Annotated[
         " least; `pgdyno resume` makes the others in as many again. Default: as long as it takes."
     ),
 ]
+_DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Print what would be done, and touch nothing.")
+]
 _RecorderOption = Annotated[
     Recorder | None,
     typer.Option(
@@ -59,11 +62,13 @@ def drill(
     ] = _DESIGN.seed,
     shrink: Annotated[
         bool,
-        typer.Option("--shrink", help="Find the smallest loss that does the first harm of a kind."),
+        typer.Option(
+            "--shrink",
+            help="Find the smallest loss that leaves a server damaged or dead, where one was.",
+        ),
     ] = _DESIGN.shrinks,
     record: Annotated[
-        float,
-        typer.Option(help="Most that the record of a stage's load may take, in GiB."),
+        float, typer.Option(help="Most that the record of a stage's load may take, in GiB.")
     ] = _DESIGN.record_max_gib,
     recorder: _RecorderOption = _DESIGN.recorder,
     beside: Annotated[
@@ -74,6 +79,7 @@ def drill(
     quick: QuickOption = False,
     bindir: BindirOption = None,
     host: HostOption = False,
+    dry_run: _DryRunOption = False,
     out: RunFileOption = None,
 ) -> None:
     """Rehearse disasters against the stages of a plan, and tell what survived.
@@ -91,6 +97,9 @@ def drill(
         disasters=tuple(disaster or _DESIGN.disasters), cuts=cuts, load_s=load, seed=seed,
         shrinks=shrink, record_max_gib=record, recorder=recorder, minutes=minutes,
     )  # fmt: skip
+    if dry_run:
+        stdout.print(api.drill_preview(loaded, stage or (), design), markup=False)
+        return
     with LiveView(stderr) as view:
         run = api.drill(
             loaded, stage or (), design=design, beside=beside, host=host, out=out,

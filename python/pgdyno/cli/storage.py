@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from pydantic import ByteSize, TypeAdapter, ValidationError
+from rich.console import Console
 
 from pgdyno import api
 from pgdyno.cli.console import say_where, stderr, stdout
@@ -97,9 +98,13 @@ def storage(
         depths=_numbers("--depths", depths), jobs=_numbers("--jobs", jobs), rounds=rounds,
         transaction_us=transaction_us,
     )  # fmt: skip
-    _announce(wish, bindir)
+    if dry_run and as_json:
+        raise PlanError(
+            "--dry-run measures nothing, and --json prints what was measured", "Leave out one."
+        )
+    _announce(wish, bindir, stdout if dry_run else stderr)
     if dry_run:
-        stderr.print("Nothing was touched.")
+        stdout.print("Nothing was touched.")
         api.require_storage_free(wish)
         return
     with LiveView(stderr) as view:
@@ -130,11 +135,11 @@ def _numbers(option: str, text: str | None) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def _announce(wish: Wish, bindir: Path | None) -> None:
+def _announce(wish: Wish, bindir: Path | None, console: Console) -> None:
     needed = api.storage_cost(wish, bindir)
-    stderr.print(needed.sentence, soft_wrap=True)
+    console.print(needed.sentence, soft_wrap=True)
     for path, free_bytes in needed.free_bytes.items():
         said = f"{path} has {bytes_text(free_bytes)} free, {needed.places[path]}"
-        stderr.print(said, soft_wrap=True, markup=False)
+        console.print(said, soft_wrap=True, markup=False)
     for sentence in needed.shared:
-        stderr.print(f"{sentence}.", soft_wrap=True, markup=False)
+        console.print(f"{sentence}.", soft_wrap=True, markup=False)

@@ -227,6 +227,13 @@ def _possible(answer: RuleAnswer, account: Account) -> float:
     return float(account.share(*dict.fromkeys(parts))[0])
 
 
+_SAMPLED = {
+    RUNNING: "running or wanting a CPU, sampled",
+    WANTS_CPU: "wanting a CPU, as far as the driver tells",
+}
+"""Parts where the kernel's count of the server's processes is not known."""
+
+
 def _parts(window: WindowFacts) -> tuple[TimePart, ...]:
     account = window.account
     if not isinstance(account, Account):
@@ -236,7 +243,8 @@ def _parts(window: WindowFacts) -> tuple[TimePart, ...]:
         low, share, high = quantiles(account.share(name, root=False))
         root = float(account.share(name)[0])
         if max(share, root) >= THRESHOLDS["little"].value:
-            found.append(TimePart(name, part_title(name), share, low, high, root))
+            title = part_title(name) if account.cpu_known else _SAMPLED.get(name, part_title(name))
+            found.append(TimePart(name, title, share, low, high, root))
     rest = 1 - sum(one.share for one in found)
     if rest > 1e-9:
         root = max(0.0, 1 - sum(one.root for one in found))

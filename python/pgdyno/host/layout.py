@@ -142,7 +142,12 @@ def require_free(mount: Path) -> None:
     """
     if mount.is_symlink() or (mount.exists() and not mount.is_dir()):
         raise PlanError(f"--mount {mount} is not a folder")
-    if mount.is_dir() and (os.path.ismount(mount) or any(mount.iterdir())):
+    if os.path.ismount(mount):
+        raise PlanError(
+            f"something is mounted on --mount {mount} already",
+            "`findmnt` says what. Unmount it, or name another folder.",
+        )
+    if mount.is_dir() and any(mount.iterdir()):
         raise PlanError(
             f"--mount {mount} is not empty", "What is in it would be hidden. Name another folder."
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from pgdyno.catalog import known_settings, machine_knobs
 from pgdyno.linter.single import server_knob
@@ -64,16 +65,33 @@ class MergedSettings:
         return knob.default if knob else None
 
 
+def is_by_alter_system(source: Source) -> bool:
+    """Whether it is the file that ALTER SYSTEM writes."""
+    return source.kind == "postgresql" and Path(source.path).name == "postgresql.auto.conf"
+
+
+def server_of(source: Source, sources: Sequence[Source]) -> str:
+    """The file that a server's settings begin with: of ALTER SYSTEM's that beside it, or alone."""
+    if not is_by_alter_system(source):
+        return source.path
+    others = [
+        one.path for one in sources if one.kind == "postgresql" and not is_by_alter_system(one)
+    ]
+    beside = [one for one in others if Path(one).parent == Path(source.path).parent]
+    found = beside or others
+    return found[0] if len(found) == 1 else source.path
+
+
 def merged_settings(sources: Sequence[Source], system: System) -> Iterator[MergedSettings]:
     """One for each server that the files tell of, over what they say of the machine."""
     machine = {
         at.name: at for source in sources if source.kind not in _SERVER for at in source.assignments
     }
     servers: dict[tuple[str, str], dict[str, Assignment]] = {}
-    for source in sources:
+    for source in sorted(sources, key=is_by_alter_system):  # that one is read last
         if source.kind in _SERVER:
             for at in source.assignments:
-                servers.setdefault((source.path, at.scope), {})[at.name] = at
+                servers.setdefault((server_of(source, sources), at.scope), {})[at.name] = at
     if not servers:
         yield MergedSettings(machine, system)
     for source in sources:

@@ -69,6 +69,7 @@ class Source:
     kind: Kind
     assignments: tuple[Assignment, ...]
     unread: tuple[tuple[int, str], ...]  # lines that make no sense
+    includes: tuple[tuple[int, str], ...] = ()  # lines that name further files, which are not read
 
 
 def read_source(path: str, kind: Kind | None = None) -> Source:
@@ -114,7 +115,7 @@ def parse(path: str, kind: Kind, text: str) -> Source:
     if kind == "plan":
         return Source(path, kind, tuple(_plan(path, text)), ())
     assignments: list[Assignment] = []
-    unread = []
+    unread, includes = [], []
     reader = _READERS[kind]
     for number, raw in _lines(text, joined=kind == "commands"):
         line = raw.strip()
@@ -124,10 +125,12 @@ def parse(path: str, kind: Kind, text: str) -> Source:
         if found is None:
             unread.append((number, line))
             continue
+        if kind == "postgresql" and not found:
+            includes.append((number, line))
         assignments += [
             Assignment(path, number, kind, scope, name, value) for scope, name, value in found
         ]
-    return Source(path, kind, tuple(assignments), tuple(unread))
+    return Source(path, kind, tuple(assignments), tuple(unread), tuple(includes))
 
 
 def _lines(text: str, *, joined: bool) -> Iterator[tuple[int, str]]:

@@ -23,13 +23,13 @@ class Line:
 
     def hear(self, moment: Moment) -> None:
         """Take in what is new."""
-        drive = moment.drive
-        if drive is None:
-            return
-        trial, second = (moment.number, moment.stage), int(drive.elapsed_s)
-        if trial != self._trial or second < self._told_s:
+        drive, trial = moment.drive, (moment.number, moment.stage)
+        if trial != self._trial or (drive and int(drive.elapsed_s) < self._told_s):
             self._trial = trial
             self._begin()
+        if drive is None:
+            return
+        second = int(drive.elapsed_s)
         if drive.phase == "window" and self.window_from_s is None:
             self.window_from_s = drive.elapsed_s
         if second <= self._told_s or not drive.last_second:

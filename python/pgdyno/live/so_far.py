@@ -136,8 +136,8 @@ def _caution(facts: Facts) -> str:
             " fixed before the first trial; what stands here between them decides nothing."
         )
     return (
-        "These are figures of a run that goes on. Each interval holds for one look: who looks often"
-        " and stops when it pleases will find differences that are not there."
+        "These are figures of a run before its end. Each interval holds for one look: who looks"
+        " often and stops when it pleases will find differences that are not there."
     )
 
 

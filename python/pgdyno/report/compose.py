@@ -14,6 +14,8 @@ from pgdyno.report.sections import sections
 from pgdyno.report.sections.stages import METRICS, UNITS, tail_words
 from pgdyno.report.tone import CONFIDENCES, LIGHTS, tone, verdict_tone
 
+_SEEN_APART = 0.05  # of a ratio: who divides two numbers in the head sees less hardly
+
 
 def compose(facts: Facts) -> Document:
     """Arrange the facts for reading."""
@@ -88,6 +90,8 @@ def _card(stage: StageFacts, facts: Facts) -> Card:
         interval = f"{share} interval {words.interval(compared)}"
         if compared.low is None:
             interval = words.interval(compared)
+        if _is_no_quotient(stage, facts):
+            interval += "; a ratio is the middle of the rounds' own, not that of the two numbers"
     return Card(
         name=stage.name,
         why=f"{stage.why.rstrip('.')}." if stage.why else "",
@@ -103,6 +107,14 @@ def _card(stage: StageFacts, facts: Facts) -> Card:
         tail=Cell(tail_words(tail), tone(tail)) if tail else None,
         doubts=tuple(_doubts(stage, facts)),
     )
+
+
+def _is_no_quotient(stage: StageFacts, facts: Facts) -> bool:
+    """Whether who divides the medians of two cards finds another ratio than the card says."""
+    base, own, compared = facts.base_of(stage).throughput, stage.throughput, stage.to_first
+    if compared is None or not compared.ratio or own is None or base is None or not base.median:
+        return False
+    return abs(own.median / base.median / compared.ratio - 1) > _SEEN_APART
 
 
 def _doubts(stage: StageFacts, facts: Facts) -> Iterator[str]:

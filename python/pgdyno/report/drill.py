@@ -89,8 +89,9 @@ def document(facts: DrillFacts) -> Document:
             Section("survived", "What survived", (_table(facts), Points(facts.sentences))),
             Section("done", "What was done", (
                 Text(
-                    "The load of each stage was driven once, while every call to its disk was"
-                    " recorded. Of that record disks were made, each as a disaster at one instant"
+                    "The load of each stage was driven once, and again where a disaster strikes the"
+                    " load itself or a drill is resumed, while every call to its disk was recorded."
+                    " Of that record disks were made, each as a disaster at one instant"
                     " may have left it. A server recovered on each; then its rows were held against"
                     " the driver's ledger of acknowledged commits, the workload's conditions were"
                     " checked, all tables and indexes were read (pg_amcheck, pg_dump), and pages"

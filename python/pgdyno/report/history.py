@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from pgdyno.analysis import words
 from pgdyno.analysis.history import HistoryFacts, HistoryLine
+from pgdyno.analysis.tails import BEYOND_MIN
 from pgdyno.model.units import count_text, moment_text, ns_text, ratio_text
+from pgdyno.model.wording import plural
 from pgdyno.report.beside import gate_line, grid_lines
 
 _HEAD = (
@@ -48,6 +50,8 @@ def lines(found: HistoryFacts) -> Iterator[str]:
         yield text
     if any(line.throughput is not None for line in found.lines):
         yield "Throughput is the geometric mean of a stage's rounds; its report shows their median."
+    if any(line.throughput is not None and line.p99_ns is None for line in found.lines):
+        yield f"p99 is told where at least {plural(BEYOND_MIN, 'request')} took longer."
     if any(line.throughput is not None and line.low is None for line in found.lines):
         yield _NO_INTERVAL
     for one in found.gates:

@@ -296,6 +296,8 @@ def _predictions(facts: StorageFacts) -> list[Row]:
 def _delay(path: PathFacts) -> str:
     if path.commit_delay_us < DELAY_US_MIN:
         return "none, flushes are too short"
+    if path.flush.faster_otherwise:
+        return "not known, see below"
     return f"{path.commit_delay_us} µs"
 
 

@@ -14,7 +14,7 @@ from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, StageFacts
 from pgdyno.analysis.loads import Load, loads, main_kinds
 from pgdyno.model.units import at_least_text, bytes_text
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Tone
 from pgdyno.report.sections.cycles import unlike_text
 from pgdyno.report.sections.stages import METRICS, checkpoint_counts
@@ -75,8 +75,9 @@ def _confidence(facts: Facts) -> list[Text]:
         return []  # there is no number that it would be of
     text, meaning = CONFIDENCES[facts.answer.confidence]
     if against := [one.plain for one in facts.answer.doubts if one.grave]:
-        more = f", and {len(against) - 1} more" * (len(against) > 1)
-        meaning = f"{meaning.rstrip('.')}: {against[0]}{more}."
+        more = plural(len(against) - 1, "more reason")
+        rest = f" The page has {more}." if len(against) > 1 else ""
+        meaning = f"{meaning.rstrip('.')}: {against[0]}.{rest}"
     said = f"{text}. {meaning}".replace("`", "")
     return [Text(said, style=_STYLES[LIGHTS[facts.answer.confidence]])]
 

@@ -15,14 +15,14 @@ from pgdyno.store.run_file import RunFile
 from pgdyno.trial.progress import Listener
 
 _ENDED = (TrialState.FINISHED, TrialState.FAILED, TrialState.INVALID, TrialState.DEGRADED)
-_TOLD_BEFORE_ROUND = 3  # of a plan without looks: as of those with, whose first is after round 3
 
 
 class Stopping:
     """Takes the looks of a plan when they are due; a plan without looks needs all its trials.
 
-    In the first rounds a ratio is told as soon as both of its trials have ended, and nothing is
-    decided: whoever watches has a first result after two trials.
+    Before, or where there are none, a ratio is told as soon as both of its trials have ended, and
+    nothing is decided: whoever watches has a first result after two trials. Rounds 1, 2, 4, 8 and
+    so on tell it, as what later ones add is ever less.
 
     Args:
         plan: The plan.
@@ -44,8 +44,8 @@ class Stopping:
     def after(self, trial: Trial) -> None:
         """Look, if this trial was the last of a round with a look; before, tell what it adds."""
         looks = self._plan.protocol.looks
-        is_early = trial.round < (looks[0] if looks else _TOLD_BEFORE_ROUND)
-        if not looks and not is_early:
+        is_early = not looks or trial.round < looks[0]
+        if is_early and trial.round.bit_count() != 1:
             return
         trials, before = self._run.trials(), self._compared
         same_round = [one for one in trials if one.round == trial.round and self.needs(one)]

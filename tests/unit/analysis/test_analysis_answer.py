@@ -196,15 +196,39 @@ def test_an_answer_ends_with_how_to_decide_what_is_not(tmp_path: Path) -> None:
     facts = undecided(tmp_path)
     compared = facts.stages[1].to_first
     assert compared is not None
-    for needed, looks, rounds in ((13, (), 13), (13, (4, 6), 20), (41, (4, 6), None)):
+    for needed, looks, rounds in ((13, (), 13), (13, (4, 6), 20)):
         tried = replace(facts.stages[1], to_first=replace(compared, rounds_needed=needed))
         plain = answer(
             (facts.stages[0], tried), facts.trials, (), (), metric="NOPM", quick=False, looks=looks
         ).plain
         said = [one for one in plain if "protocol.rounds" in one]
-        assert said == [f"To decide it, run the plan with `--set protocol.rounds={rounds}`."] * (
-            rounds is not None
-        )
+        text = f"To decide it, repeat the run with `--set protocol.rounds={rounds}`, which takes"
+        assert [one.rpartition(" about ")[0] for one in said] == [text]
+
+
+def test_one_round_tells_no_interval_and_the_answer_says_so_first(tmp_path: Path) -> None:
+    facts = undecided(tmp_path)
+    compared = facts.stages[1].to_first
+    assert compared is not None
+    for rounds, said in ((0, False), (1, True), (2, False)):
+        one = replace(compared, rounds=rounds, low=None, high=None, rounds_needed=None)
+        tried = replace(facts.stages[1], to_first=one)
+        plain = answer((facts.stages[0], tried), facts.trials, (), (), metric="NOPM",
+                       quick=False).plain  # fmt: skip
+        text = "An interval takes two rounds, and a decision more: repeat the run with"
+        assert any(one.startswith(text) for one in plain) == said
+
+
+def test_an_answer_does_not_send_anybody_for_what_takes_days(tmp_path: Path) -> None:
+    facts = undecided(tmp_path)
+    compared = facts.stages[1].to_first
+    assert compared is not None
+    tried = replace(facts.stages[1], to_first=replace(compared, rounds_needed=196))
+    plain = answer((facts.stages[0], tried), facts.trials, (), (), metric="NOPM", quick=False).plain
+
+    assert not any("protocol.rounds" in one for one in plain)
+    assert any(one.startswith(f"About 196 rounds would decide what `{tried.name}` does, which takes"
+                              " about ") for one in plain)  # fmt: skip
 
 
 def test_a_shortened_plan_calls_what_it_decided_a_first_look(facts: Facts) -> None:

@@ -311,7 +311,8 @@ def test_e13_one_arm_always_first() -> None:
     found = checks.order_or_cache(seen(replace(plan, protocol=cold), {}))
 
     assert found == (
-        "one round: the order of stages was never another; neither prewarm nor warm-up"
+        "one round: its stages had one order, whose effect cannot be told from theirs; neither"
+        " prewarm nor warm-up"
     )
 
 

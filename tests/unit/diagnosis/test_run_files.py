@@ -216,7 +216,7 @@ def test_a_run_without_a_plan_is_refused(tmp_path: Path) -> None:
     path, made = tmp_path / "probed.sqlite", (HostManifest(), Installation())
     info = RunInfo("r1", 1, "0.1.0", "pgdyno storage /a", None, *made, None, experiment="storage")
     RunFile.create(path, info, ()).close()
-    with pytest.raises(PlanError, match="has no plan"):
+    with pytest.raises(PlanError, match="has no stages of a plan"):
         pgdyno.diagnose(path)
 
 

@@ -150,3 +150,15 @@ def test_root_mounts_nowhere_that_others_can_lead_elsewhere(tmp_path: Path, belo
     os.chown(theirs, 65534, 65534)
     with pytest.raises(PlanError, match=r"others than root can change .*theirs"):
         require_free(theirs / below)
+
+
+@pytest.mark.parametrize(
+    ("mounts", "fact"), [(True, "something is mounted on"), (False, "is not empty")]
+)
+def test_where_something_is_mounted_that_is_said_and_not_that_it_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mounts: bool, fact: str
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(os.path, "ismount", lambda path: mounts and path == tmp_path)
+    with pytest.raises(PlanError, match=fact):
+        require_free(tmp_path)

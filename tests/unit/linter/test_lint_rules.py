@@ -315,3 +315,34 @@ def test_options_of_other_file_systems_are_no_matter() -> None:
 
 def test_a_name_that_is_longer_than_the_kernel_takes_is_one_that_nobody_knows() -> None:
     assert found(f"vm.{'9' * 5000} = 1", "sysctl") == ()
+
+
+def test_what_a_file_includes_is_not_taken_as_read() -> None:
+    (one,) = found("work_mem = 8MB\ninclude_dir 'conf.d'\n")
+    assert (one.at.line, one.severity) == (2, Severity.NOTE)
+    assert one.text == "is not followed: name its files, too"
+
+
+@pytest.mark.parametrize("auto", ["/data/postgresql.auto.conf", "/etc/pg/postgresql.auto.conf"])
+def test_what_alter_system_has_set_counts(auto: str) -> None:
+    """It lies in the data directory, which need not be where postgresql.conf is."""
+    files = [
+        parse(auto, "postgresql", "fsync = off\nwork_mem = 16MB\n"),
+        parse("/etc/pg/postgresql.conf", "postgresql", "work_mem = 8MB\ncommit_delay = 10\n"),
+    ]
+    told = {one.rule: one for one in check(files, SYSTEM) if one.rule}
+
+    assert told["set-twice"].at.where == "/etc/pg/postgresql.conf:1"
+    assert told["set-twice"].text == f"is set again in {auto}:2: 16MB counts"
+    assert "commit-delay-without-fsync" in told, "both are of one server"
+
+
+def test_of_two_servers_files_of_alter_system_belong_to_that_beside_them() -> None:
+    files = [
+        parse("/a/postgresql.conf", "postgresql", "commit_delay = 10\n"),
+        parse("/b/postgresql.conf", "postgresql", "work_mem = 8MB\n"),
+        parse("/b/postgresql.auto.conf", "postgresql", "work_mem = 8MB\nfsync = off\n"),
+    ]
+    told = [one.rule for one in check(files, SYSTEM) if one.rule]
+    assert "commit-delay-without-fsync" not in told
+    assert "set-twice" not in told, "the same value"

@@ -211,6 +211,8 @@ def test_another_trial_begins_anew_and_so_does_one_that_is_measured_again() -> N
     line.hear(told(3, 9, number=2))
     line.hear(told(0, 8, number=2))
     assert line.values == [8]
+    line.hear(replace(told(0, 0, number=3), drive=None))
+    assert line.values == [], "the next one is being prepared, and nothing is told of it yet"
 
 
 @pytest.mark.parametrize("seconds", [POINTS_MAX, POINTS_MAX + 1, 10 * POINTS_MAX + 7])

@@ -35,7 +35,7 @@ from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan as PlanRecord
 from pgdyno.model.plan import Stage
 from pgdyno.model.progress import StepBegun
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import listed, plural
 from pgdyno.plan.same_machine import require_same
 from pgdyno.report import drill as report
 from pgdyno.target.own_target import OwnTarget
@@ -95,6 +95,39 @@ def drill(
     with _target(asked, on_event) as target:
         return _carried_out(replace(new, info=replace(new.info, build=target.build)),
                             Drilled(asked), target, on_event)  # fmt: skip
+
+
+def drill_preview(plan: Plan, stages: Sequence[str] = (), design: DrillDesign = _DESIGN) -> str:
+    """What a drill would do, in lines; nothing is touched.
+
+    Args:
+        plan: See `drill`.
+        stages: The same.
+        design: The same.
+
+    Raises:
+        PlanError: See `drill`.
+    """
+    design = replace(design, recorder=possible(design.recorder))
+    asked = _asked(plan.record, stages, design)
+    of_each = plural(design.cuts, "cut")
+    live = sum(one.is_live for one in asked.disasters) * design.cuts * len(asked.stages)
+    copied = len(asked.stages) if any(not one.is_live for one in asked.disasters) else 0
+    whole = len(asked.stages) * len(asked.disasters) * design.cuts
+    ends = (
+        f"It ends after {design.minutes:g} min, or when all are made."
+        if design.minutes is not None
+        else "How long a cut takes is known after the first: `--minutes` ends it in time."
+    )
+    return "\n".join([
+        f"plan {asked.plan.name}, {plural(len(asked.stages), 'stage')}"
+        f" ({listed(asked.stages)}): {plural(whole, 'cut')}",
+        *(f"  {one.name:<18} {of_each} of each stage. {one.what}" for one in asked.disasters),
+        f"{plural(copied + live, 'load')} of {design.load_s:g} s, each recorded by a"
+        f" {'library' if design.recorder == 'library' else 'mounted file system'}; a record takes"
+        f" {design.record_max_gib:g} GiB at most, and its disks twice the data beside it.",
+        f"{ends} Nothing was touched.",
+    ])  # fmt: skip
 
 
 def resume(run: Run, _again: bool, on_event: Listener) -> Run:

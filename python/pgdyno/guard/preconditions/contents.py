@@ -43,7 +43,9 @@ def _registering(seen: Seen) -> Iterator[Finding]:
     yield Finding(
         "databases-seen", not contents.unseen,
         f"not entered: {', '.join(contents.unseen)}" if contents.unseen else "all of them",
-        "all of them", "Let the guard's role connect, so that it sees what they hold."
+        "all of them", "Let the guard's role connect, so that it sees what they hold; a database"
+        " that allows no connections (datallowconn) has to, or to go. Those called pgdyno_ are"
+        " pgdyno's fixtures, and may be dropped."
         if contents.unseen else "", may_be_accepted=True,
     )  # fmt: skip
 

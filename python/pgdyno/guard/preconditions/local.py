@@ -10,6 +10,8 @@ from pgdyno.guard.interlock import repair_first
 from pgdyno.model.file_system import IN_MEMORY
 from pgdyno.model.guard import Finding
 
+_MADE_BY_ROOT = "Call `pgdyno guard arm` as root, who makes it for its user. "
+
 
 def _rights(seen: Seen) -> Iterator[Finding]:
     primary, standby = seen.pair.primary, seen.pair.standby
@@ -73,9 +75,9 @@ def _files(seen: Seen) -> Iterator[Finding]:
         "run-folder", passed,
         local.run_folder_wrong or f"{local.include} on {local.run_folder_kind or 'nothing known'}",
         f"a file system in memory that can be written ({', '.join(IN_MEMORY)})",
-        "" if passed else "Call `pgdyno guard arm` as root, who makes it for its user; or"
-        " name another one (--run-folder): its files have to go with the kernel, so that a server"
-        " whose machine lost power does not start.",
+        "" if passed else f"{_MADE_BY_ROOT if in_memory else ''}Name another one (--run-folder):"
+        " its files have to go with the kernel, so that a server whose machine lost power does not"
+        " start.",
     )  # fmt: skip
 
 

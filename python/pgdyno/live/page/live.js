@@ -166,8 +166,9 @@
 
   function showLine(it) {
     const line = it.line;
-    at("line").hidden = !line;
-    if (!line) return;
+    const told = line && line.values.length > 0;
+    at("line").hidden = !told;
+    if (!told) return;
     put("line-title", `This trial: ${line.unit} since it began`);
     const points = line.values.map((value, index) => [(index + 0.5) * line.step_s, value]);
     const values = line.values.filter((value) => value !== null);

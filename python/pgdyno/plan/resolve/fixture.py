@@ -201,7 +201,9 @@ def _without_paths(node: Any) -> Any:  # noqa: ANN401  any JSON
     return node
 
 
-def _checksums(target: Target, server: ServerFacts) -> bool:
+def _checksums(target: Target, server: ServerFacts) -> bool | None:
+    if target.kind == "running":
+        return None  # a server of somebody else has them, or not: they are none of the fixture's
     if "--no-data-checksums" in target.initdb:
         return False
     asked = any(argument in ("--data-checksums", "-k") for argument in target.initdb)

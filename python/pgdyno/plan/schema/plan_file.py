@@ -217,7 +217,10 @@ class ProtocolTable(Table):
         "`none`: nothing, so that the report knows no more than the driver does.",
     )
     margin: float = Field(
-        0.02, gt=0, le=0.5, description="Stages whose ratio is within 1 +- margin are equivalent."
+        0.02,
+        gt=0,
+        le=0.5,
+        description="Stages whose ratio lies from 1 / (1 + margin) to 1 + margin are equivalent.",
     )
     confidence: float = Field(0.95, ge=0.5, le=0.999, description="Confidence of the intervals.")
     survive: bool = Field(

@@ -115,7 +115,9 @@ def _vacuum(facts: Facts) -> list[Block]:
     known = [(one, one.vacuum) for one in facts.cycles if one.vacuum is not None]
     if not known:
         if facts.server:
-            return [Text("Whether autovacuum ran is not known: the server's log is not read.")]
+            return [
+                Text("When autovacuum ran, and what it did, is not known: the log is not read.")
+            ]
         return [Text("No autovacuum ended while a load ran, as far as the server's log shows.")]
     blocks: list[Block] = []
     lines = tuple(

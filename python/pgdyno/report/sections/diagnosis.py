@@ -65,11 +65,12 @@ def _stage(one: StageDiagnosis) -> Iterator[Block]:
 def _of_waits(facts: Facts) -> Iterator[Block]:
     if any(one.window and one.window.parts for one in facts.diagnosis):
         yield Text(
-            "Session time: how long sessions ran and wanted a CPU is the kernel's count. Whoever"
-            " looks at them meets one that was woken and has no CPU yet still at its wait, and one"
-            " that copies the page it has read, too; that time is taken from the waits, so there"
-            " are less of them here than in what sessions did. At its holders: a wait for a lock"
-            " counts as what the session did that held it.",
+            "Session time: how long sessions ran and wanted a CPU is the kernel's count, where the"
+            " server's processes are known; else both are sampled as one. Whoever looks at them"
+            " meets one that was woken and has no CPU yet still at its wait, and one that copies"
+            " the page it has read, too; that time is taken from the waits, so there are less of"
+            " them here than in what sessions did. At its holders: a wait for a lock counts as what"
+            " the session did that held it.",
             "quiet",
         )
 

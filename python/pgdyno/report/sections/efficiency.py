@@ -33,7 +33,8 @@ def section(facts: Facts) -> Section:
         " Server CPU is that of the postmaster and its children, client CPU that of the driver."
         " Driver sleeps are waits of its threads with nothing to do. IPIs are interrupts of the"
         " host's CPUs by one another; waking a process on another CPU takes one."
-        " Reads and writes are those of the block device, whoever asked for them; what the page"
+        " Reads and writes are those of the block device of a server that is pgdyno's own, whoever"
+        " asked for them; what the page"
         " cache answers is not among them. Counters of WAL come up to a second late: in short"
         " windows they differ from what is read from the WAL itself by what that shifts.",
         "quiet",

@@ -67,7 +67,7 @@ def _ours(stage: StageFacts, facts: Facts) -> tuple[Cell, ...]:
         Cell(words.NOTHING if is_tpcc else throughput),
         Cell(facts.same.get("size", words.NOTHING)),
         Cell(facts.same.get("connections", words.NOTHING)),
-        Cell("see above", "quiet"),
+        Cell("see Every round", "quiet"),
     )
 
 

@@ -20,7 +20,8 @@ def section(facts: Facts) -> Section:
         blocks.append(_replaced(facts))
     blocks.append(
         Table(
-            "All trials in the order of execution; what is not finished is not used.",
+            "All trials in the order of execution, but those that were measured again; what is not"
+            " finished is not used.",
             (
                 Column("trial", align="left"),
                 Column("round"),
@@ -43,7 +44,11 @@ def section(facts: Facts) -> Section:
 
 def _left_out(facts: Facts) -> Block:
     if not facts.not_finished:
-        return Text(f"{plural(len(facts.trials), 'trial')} finished; none is left out.")
+        finished = f"{plural(len(facts.trials), 'trial')} finished"
+        again = plural(len(facts.replaced), "further one, which was", "further ones, which were")
+        if facts.replaced:
+            return Text(f"{finished} and count; {again} measured again, not: see below.")
+        return Text(f"{finished}; none is left out.")
     return Table(
         "Trials that are not used in any number, and why.",
         (
@@ -67,7 +72,8 @@ def _left_out(facts: Facts) -> Block:
 def _replaced(facts: Facts) -> Table:
     return Table(
         "Trials that were measured again, with their rounds or because a host of the load was lost:"
-        " not used. What failed counts against its stage, unless it lost a host.",
+        " not used. What failed counts against its stage, unless it lost a host. What took the"
+        " place of one has its number, and it has a new one, after all others.",
         (
             Column("trial", align="left"),
             Column("round"),

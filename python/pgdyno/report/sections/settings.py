@@ -45,7 +45,7 @@ def _found(facts: Facts) -> list[Block]:
     )  # fmt: skip
     caption = (
         f"The server's own configuration, which every stage builds on: {plural(own, 'setting')}"
-        f" that somebody chose, without addresses, files and formats of text, and"
+        f" that somebody chose, without ports, files and what each session has anew, and"
         f" {plural(len(rows) - own, 'default')} that matter much."
     )
     return [Table(caption, heads, rows, folded=True)]
