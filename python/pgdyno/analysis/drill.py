@@ -93,7 +93,12 @@ def _answers(rows: Sequence[DisasterFacts]) -> Sequence[str]:
         parts = []
         if whole := [row for row, took in mine if took.worst == "whole"]:
             names = listed([row.disaster for row in whole])
-            parts.append(f"{names} took nothing in {plural(sum(row.cuts for row in whole), 'cut')}")
+            cuts = sum(row.cuts for row in whole)
+            at_most = share_text(share(0, cuts).high)
+            parts.append(
+                f"{names} took nothing in {plural(cuts, 'cut')}, so that at 95% at most {at_most}"
+                " of such do harm"
+            )
         parts += [
             f"{row.disaster} took {took.words}" for row, took in mine if took.worst != "whole"
         ]

@@ -67,7 +67,7 @@ def summary(facts: DrillFacts) -> RenderableType:
         numbers = (row.cuts, row.dead, row.damaged, row.lost, row.cuts - row.harmed.of,
                    "" if row.outage_s is None else row.stayed_down)  # fmt: skip
         table.add_row(f"{row.stage} ({row.rung})", row.disaster, *map(str, numbers))
-    return Group(table, *(Line(text) for text in (*facts.sentences, *facts.doubts)))
+    return Group(table, *(Line(text) for text in (*facts.answers, *facts.doubts)))
 
 
 def document(facts: DrillFacts) -> Document:

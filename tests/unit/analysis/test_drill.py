@@ -121,7 +121,10 @@ def test_what_a_rung_brings_stands_beside_what_it_lost(plan: Plan) -> None:
 def test_the_answer_has_a_sentence_for_each_stage(plan: Plan) -> None:
     first, second = (stage.name for stage in plan.stages[:2])
     whole, lost = drill_facts(drill(plan), INFO).answers
-    assert whole.startswith(f"Stage {first} (D0): crash and power took nothing in 8 cuts.")
+    assert whole == (
+        f"Stage {first} (D0): crash and power took nothing in 8 cuts, so that at 95% at most 37% of"
+        " such do harm."
+    )
     assert lost.startswith(f"Stage {second} (")
     assert "crash took up to 0.04 s of commits in 2 of 4; power took the database in 2" in lost
 

@@ -16,7 +16,7 @@ from pgdyno.analysis.diagnosis_facts import (
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.words import NOTHING
 from pgdyno.model.units import bytes_text, digits_text, ns_text, share_text
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Block, Cell, Column, Links, Section, Table, Text, columns
 
 _SEE = (
@@ -59,7 +59,15 @@ def _stage(one: StageDiagnosis) -> Iterator[Block]:
         yield findings_table(one.stage, findings)
     if window.statements:
         yield statements_table(one.stage, window.statements)
-    yield answers_table(one.stage, window)
+    reasons = {each.fact for each in window.answers if each.verdict == "unknown"}
+    if len(reasons) == 1 and all(each.verdict == "unknown" for each in window.answers):
+        yield Text(
+            f"Whether any of {plural(len(window.answers), 'class', 'classes')} of limits holds is"
+            f" not known: {reasons.pop()}.",
+            "quiet",
+        )
+    else:
+        yield answers_table(one.stage, window)
 
 
 def _of_waits(facts: Facts) -> Iterator[Block]:
