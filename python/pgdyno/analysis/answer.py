@@ -93,8 +93,10 @@ def _next_steps(
             f" `--set protocol.rounds={min(LOOKS)}`."
         )
     if needed:
+        near = [f"`{name}`" for name, one in rounds.items() if one and name not in far]
+        of = f" of {listed(near)}" if far else ""
         yield (
-            f"To decide it, repeat the run with `--set protocol.rounds={needed}`"
+            f"To decide it{of}, repeat the run with `--set protocol.rounds={needed}`"
             f"{_takes(needed, trials)}."
         )
     for name, many in far.items():
