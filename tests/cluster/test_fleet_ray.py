@@ -6,12 +6,14 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import psutil
@@ -31,6 +33,7 @@ from pgdyno.stats.fleet import fleet_reasons
 from pgdyno.trial.shared_loading import load_from_hosts
 from tests.cluster.conftest import cluster_apart
 from tests.cluster.loading import PGBENCH, contents, keys, new_database
+from tests.cluster.networked import NETWORK, namespaces, server_on_the_network
 from tests.cluster.test_fleet import PROTOCOL
 from tests.data.workloads import tpcb
 from tests.waiting import DEADLINE_S, until
@@ -71,37 +74,71 @@ def started(process: Process, log: Path) -> bool:
 
 
 @contextmanager
-def ray_cluster(mode: str) -> Iterator[tuple[Path, dict[str, str]]]:
-    """A cluster of one node; its folder, and what the environment of its users holds."""
+def ray_cluster(
+    mode: str, address: str = "127.0.0.1", joining: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[tuple[Path, dict[str, str]]]:
+    """A cluster; its folder, and what the environment of its users holds.
+
+    Args:
+        mode: Of its tokens.
+        address: Of its first node, `NODE`.
+        joining: Addresses of further nodes, by the network namespaces that they lie and are called
+            after.
+    """
     folder = Path(tempfile.mkdtemp(prefix="pgd-ray-"))  # short: sockets lie in it
     token = folder / "token"
     token.write_text("0123456789abcdef" * 4)
     token.chmod(0o600)
     port = free_port()
     env = {"RAY_AUTH_MODE": mode, "RAY_AUTH_TOKEN_PATH": str(token)}
-    words = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block",
-             "--port", str(port), "--node-name", NODE.partition(":")[2], "--num-cpus=1",
-             "--include-dashboard=false", "--disable-usage-stats", "--temp-dir", str(folder / "s"),
+    first = ("--head", "--port", str(port), "--node-ip-address", address, "--temp-dir",
+             str(folder / "s"), "--include-dashboard=false")  # fmt: skip
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder)
+        stack.callback(until, lambda: not of_folder(folder), "Ray has ended")
+        stack.enter_context(_node(NODE.partition(":")[2], (), first, folder, env))
+        for name, own in joining.items():
+            there = ("--address", f"{address}:{port}", "--node-ip-address", own)
+            stack.enter_context(_node(name, ("ip", "netns", "exec", name), there, folder, env))
+        yield folder, env | {"RAY_ADDRESS": f"{address}:{port}"}
+
+
+@contextmanager
+def _node(
+    name: str, within: Sequence[str], where: Sequence[str], folder: Path, env: Mapping[str, str]
+) -> Iterator[None]:
+    """A node of a cluster while this is entered; all of what it started ends with it."""
+    words = [*within, sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *where,
+             "--node-name", name, "--num-cpus=1", "--disable-usage-stats",
              "--object-store-memory=80000000"]  # fmt: skip
-    with (folder / "log").open("wb") as log:
-        process = start(words, env=env | PATIENT, log=log.fileno(), dies_with_us=signal.SIGTERM)
+    path = folder / f"log-{name}"
+    with path.open("wb") as log:
+        process = start(words, env={**env, **PATIENT}, log=log.fileno(),
+                        dies_with_us=signal.SIGTERM)  # fmt: skip
         try:
-            until(lambda: started(process, folder / "log"), "Ray runs")
-            yield folder, env | {"RAY_ADDRESS": f"127.0.0.1:{port}"}
+            until(lambda: started(process, path), "Ray runs")
+            yield
         finally:
             process.signal(signal.SIGTERM)
             process.wait(DEADLINE_S)
-            for one in of_folder(folder):
-                with suppress(psutil.NoSuchProcess):
-                    one.kill()
+            if not within:  # what the others left has this folder in its words, too
+                for one in of_folder(folder):
+                    with suppress(psutil.NoSuchProcess):
+                        one.kill()
             process.kill()
-            until(lambda: not of_folder(folder), "Ray has ended")
-            shutil.rmtree(folder)
 
 
 def patient() -> Mapping[str, Transport]:
     """The transports, with a deadline that only a defect reaches."""
     return {name: replace(one, hello_s=600.0) for name, one in transports().items()}
+
+
+def enter(env: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process find a cluster, and wait as long for it as a busy machine takes."""
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    for module in (head, loading_hosts):
+        monkeypatch.setattr(module, "transports", patient)
 
 
 @pytest.fixture(scope="module")
@@ -114,11 +151,9 @@ def cluster() -> Iterator[tuple[Path, dict[str, str]]]:
 def session(cluster: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a cluster that this process may enter."""
     folder, env = cluster
-    for name, value in env.items():
-        monkeypatch.setenv(name, value)
+    enter(env, monkeypatch)
     # The node is this host, which is refused, and so are a server's sockets.
     for module in (head, loading_hosts):
-        monkeypatch.setattr(module, "transports", patient)
         monkeypatch.setattr(module, "require_alike", lambda _: None)
     for other in (driver, loading_hosts):
         monkeypatch.setattr(other, "require_reachable", lambda *_: None)
@@ -170,6 +205,39 @@ def test_a_node_of_ray_fills_tables_beside_a_process(session: Path) -> None:
     assert all(one.report.rows > 0 for one in parts)
     assert sum(one.report.rows for one in parts) == report.rows
     require_unwritten(SECRET, session)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces are root's to make")
+def test_three_nodes_on_networks_of_their_own_fill_tables_and_drive(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with namespaces() as names, ExitStack() as stack:
+        for name in names:  # Ray's daemons of a node talk over it
+            subprocess.run(["ip", "-n", name, "link", "set", "lo", "up"], check=True)
+        session, env = stack.enter_context(ray_cluster("token", f"{NETWORK}.1", names))
+        enter(env, monkeypatch)
+        server, _, password = stack.enter_context(server_on_the_network())
+        fleet = Fleet((NODE, *(f"ray:{name}" for name in names)))
+        shop, alone = (new_database(server.connection(), name) for name in ("shop", "alone"))
+        load(alone, tpcb(2), How(connections=2))
+        shop = replace(shop, host=f"{NETWORK}.1", password=password)
+
+        _, parts = load_from_hosts(fleet, shop, tpcb(2), How(connections=3))
+        filled = contents(shop, PGBENCH)
+        driven = drive(shop, replace(LOAD, connections=5, terminals=7),
+                       replace(PROTOCOL, window_s=2.0, fleet=fleet), None)  # fmt: skip
+
+        assert filled == contents(alone, PGBENCH)
+        log = server.log_text()
+        require_unwritten(password, session)
+    assert all(one.report.rows > 0 for one in parts)
+    assert driven.fleet is not None
+    assert [host.name for host in driven.fleet.hosts] == list(fleet.hosts)
+    assert [host.terminals for host in driven.fleet.hosts] == [3, 2, 2]
+    assert all(host.ended > 0 for host in driven.fleet.hosts)
+    for address in (f"{NETWORK}.1", *names.values()):
+        assert f"connection received: host={address}" in log
 
 
 def below(folder: Path) -> list[psutil.Process]:
