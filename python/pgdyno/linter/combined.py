@@ -140,8 +140,10 @@ def _work_memory(merged: MergedSettings) -> Iterator[Finding]:
     needed, memory = work * sessions + max(cache, huge), merged.system.memory_bytes
     if needed > memory:
         kept = "huge pages" if huge > cache else "cache"
+        if cache > memory and "shared_buffers" in merged.named:
+            at = merged.named["shared_buffers"]
         text = (
-            f"{at.value} for each of {sessions:.0f} sessions and the {kept} are"
+            f"{merged.shown('work_mem')} for each of {sessions:.0f} sessions and the {kept} are"
             f" {bytes_text(needed)}, the machine has {bytes_text(memory)}"
         )
         hint = "A query may take it several times. Set it for the sessions that need it."

@@ -10,6 +10,7 @@ from pgdyno.catalog import known_settings, machine_knobs
 from pgdyno.linter.single import server_knob
 from pgdyno.linter.source import Assignment, Source
 from pgdyno.linter.system import System
+from pgdyno.model.units import bytes_text
 from pgdyno.plan.settings.values import BadValue, base_units, canonical, number_of
 
 _SERVER = ("postgresql", "plan")
@@ -52,8 +53,13 @@ class MergedSettings:
             return None
 
     def shown(self, name: str) -> str:
-        """The value as the file has it, or the default."""
-        return self._text(name) or "not known"
+        """The value as the file has it, or the default; a bare number with its unit."""
+        text, knob = self._text(name), server_knob(name, self.system.postgres)
+        if not text or knob is None or not knob.unit or not text.lstrip("-").isdigit():
+            return text or "not known"
+        if knob.unit[0].isdigit():  # of blocks
+            return bytes_text(self.number(name) or 0)
+        return f"{text}{knob.unit}"
 
     def _text(self, name: str) -> str | None:
         if name in self.named:

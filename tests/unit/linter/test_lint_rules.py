@@ -346,3 +346,20 @@ def test_of_two_servers_files_of_alter_system_belong_to_that_beside_them() -> No
     told = [one.rule for one in check(files, SYSTEM) if one.rule]
     assert "commit-delay-without-fsync" not in told
     assert "set-twice" not in told, "the same value"
+
+
+def test_bare_numbers_are_told_with_their_units() -> None:
+    (order,) = [one for one in found("max_wal_size = 32MB") if "more than" in one.text]
+    assert order.text == "min_wal_size = 80MB is more than max_wal_size = 32MB"
+    small = replace(SYSTEM, memory_bytes=GIB)
+    (both,) = found("work_mem = 65536\nshared_buffers = 16384", system=small)
+    assert both.text.startswith("65536kB for each of 100 sessions and the cache are")
+    assert both.at.name == "work_mem"
+
+
+def test_memory_that_is_mostly_the_caches_is_told_where_that_is_set() -> None:
+    (both,) = [
+        one for one in found("work_mem = 64\nshared_buffers = 8TB") if "sessions" in one.text
+    ]
+    assert both.at.name == "shared_buffers"
+    assert both.text.startswith("64kB for each of 100 sessions")
