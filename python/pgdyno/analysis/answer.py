@@ -81,6 +81,8 @@ def _next_steps(
     stages: Sequence[StageFacts], trials: Sequence[TrialFacts], looks: Sequence[int]
 ) -> Iterator[str]:
     """How to measure what was not decided, or what is missing in the windows."""
+    if left := sum(one.state in ("planned", "running") for one in trials):
+        yield f"`pgdyno resume` and the run file measure the {plural(left, 'trial')} that are left."
     rounds = {one.name: one.to_first.rounds_needed or 0 for one in stages if one.to_first}
     far = {name: needed for name, needed in rounds.items() if needed > _WORTH_ROUNDS}
     needed = max((one for name, one in rounds.items() if name not in far), default=0)
@@ -179,20 +181,20 @@ def _findings(stages: Sequence[StageFacts], metric: str) -> str:
     for stage in stages:
         loads.setdefault(stage.to_first.base if stage.to_first else stage.name, []).append(stage)
     compared = [load for load in loads.values() if len(load) > 1] or list(loads.values())
-    return " ".join(_finding(load, metric) for load in compared)
+    return " ".join(_finding(load, metric, alone=len(compared) == 1) for load in compared)
 
 
-def _finding(stages: Sequence[StageFacts], metric: str) -> str:
+def _finding(stages: Sequence[StageFacts], metric: str, *, alone: bool) -> str:
     others = [stage for stage in stages[1:] if stage.twin_of is None]
     if not any(stage.throughput for stage in stages):
         return "No trial finished, so there is no answer."
     if not others:
         first = stages[0]
+        rest = "with one stage there is nothing to compare" if alone else "no other has its load"
         return (
             f"`{first.name}` reaches {words.count(first.throughput)} {metric} and"
             f" {words.count(first.tpm_total)} tpmTotal (medians of"
-            f" {plural(len(first.rounds), 'round')}); with one stage there is nothing to"
-            " compare."
+            f" {plural(len(first.rounds), 'round')}); {rest}."
         )
     better = [stage for stage in others if stage.to_first and stage.to_first.verdict == "better"]
     if not better:

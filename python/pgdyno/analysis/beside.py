@@ -60,6 +60,8 @@ def compared(
     paired: Paired,
     imported: Sequence[Imported] = (),
     ratio: str | None = None,
+    *,
+    is_report: bool = False,
 ) -> Compared:
     """What the sides of each row say beside their first.
 
@@ -69,12 +71,13 @@ def compared(
         paired: Compares two stages of one run.
         imported: Results of other tools.
         ratio: The metric whose ratio to the first of all somebody asked for.
+        is_report: What `paired` gives are the comparisons of one report, judged together already.
 
     Raises:
         PlanError: The ratio cannot be told.
     """
     comparisons = sum(len(row) - 1 for row in rows)
-    by_rounds = _by_rounds(rows, paired, comparisons)
+    by_rounds = _by_rounds(rows, paired, 1 if is_report else comparisons)
     found = tuple(_row(row, known, mine, comparisons)
                   for row, mine in zip(rows, by_rounds, strict=True))  # fmt: skip
     firsts = [as_imported(row.sides[0]) for row in found[:1]] + list(imported)

@@ -8,9 +8,10 @@ from statistics import median
 from pgdyno.analysis.drill_facts import DisasterFacts, DrillFacts, Price, Took, Worst
 from pgdyno.model.drill import Cut, Disaster, Drilled
 from pgdyno.model.errors import PgdynoError
+from pgdyno.model.plan import Stage
 from pgdyno.model.run import RunInfo
 from pgdyno.model.settings import Rung
-from pgdyno.model.units import share_text
+from pgdyno.model.units import ns_text, share_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.stats.shares import share
 
@@ -38,7 +39,14 @@ def drill_facts(drilled: Drilled, info: RunInfo) -> DrillFacts:
         tuple(_answers(rows)), tuple(_sentence(one) for one in rows),
         tuple(_doubts(drilled, rows)),
         tuple(name for name in asked.stages if asked.plan.stage(name).lying_disk),
+        tuple((name, _gives_up(asked.plan.stage(name))) for name in asked.stages),
     )  # fmt: skip
+
+
+def _gives_up(stage: Stage) -> str:
+    """All that a stage gives up of durability, as its plan tells beforehand."""
+    found = [] if stage.durability is None else [loss.what for loss in stage.durability.losses]
+    return "; ".join(dict.fromkeys(found)) or stage.rung_reason
 
 
 def _rows(drilled: Drilled) -> Sequence[DisasterFacts]:
@@ -138,7 +146,7 @@ def took_of(row: DisasterFacts) -> Took:
     if row.emptied:
         parts.append(f"all rows of its tables in {row.emptied} of {row.cuts}")
     elif row.lost:
-        parts.append(f"up to {row.lost_s:.2f} s of commits in {row.lost} of {row.cuts}")
+        parts.append(f"up to {ns_text(row.lost_s * 1e9)} of commits in {row.lost} of {row.cuts}")
     return Took(", ".join(parts), "broken" if broken or row.emptied else "lost")
 
 
@@ -157,9 +165,9 @@ def _sentence(row: DisasterFacts) -> str:
     cuts = plural(row.cuts, "cut")
     if not row.harmed.of:
         return (
-            f"{where}: everything came back from {cuts}; no acknowledged commit is missing, in"
-            f" {plural(row.acknowledged, 'look', thousands=True)} for one, as often as a cut came"
-            f" after it. At 95% at most {share_text(row.harmed.high)} of such cuts do"
+            f"{where}: everything came back from {cuts}; each commit that had been acknowledged was"
+            f" there ({plural(row.acknowledged, 'look', thousands=True)}, one for each commit and"
+            f" cut). At 95% at most {share_text(row.harmed.high)} of such cuts do"
             f" harm.{_outage(row)}{_repairs(row)}"
         )
     parts = []
@@ -167,7 +175,12 @@ def _sentence(row: DisasterFacts) -> str:
         parts.append(f"{plural(row.dead, 'server')} did not come back")
     if row.damaged:
         parts.append(f"{plural(row.damaged, 'server')} came back damaged")
-    if row.lost:
+    if row.emptied:
+        parts.append(
+            f"{plural(row.emptied, 'server')} lost all rows of its tables, those that were loaded"
+            " as well"
+        )
+    elif row.lost:
         parts.append(
             f"{plural(row.lost, 'server')} lost acknowledged commits, at most {row.commits_lost},"
             " the first of them"
@@ -249,7 +262,11 @@ def _left_out(drilled: Drilled) -> Sequence[str]:
     if drilled.out_of_time:
         why = f"the {asked.design.minutes:g} min that it had were over"
     made = {one.stage for one in drilled.cuts}
-    none = [f"stage {name}" for name in asked.stages if name not in made]
+    struck = {one.disaster for one in drilled.cuts}
+    none = [
+        *(f"stage {name}" for name in asked.stages if name not in made),
+        *(one.name for one in asked.disasters if one.name not in struck),
+    ]
     without = f" There is none of {listed(none)}." if none else ""
     return (
         f"{len(drilled.cuts)} of {plural(whole, 'cut')} were made: {why}.{without}"

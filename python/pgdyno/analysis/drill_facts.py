@@ -107,3 +107,4 @@ class DrillFacts:
     sentences: tuple[str, ...]  # one for each stage and disaster
     doubts: tuple[str, ...]
     lying: tuple[str, ...] = ()  # stages whose disk does, in every power cut
+    gives_up: tuple[tuple[str, str], ...] = ()  # of each stage, why it stands on its rung

@@ -37,6 +37,12 @@ def plain(stages: Sequence[StageFacts]) -> tuple[str, ...]:
     others = [one for one in stages if one.to_first is not None and one.twin_of is None]
     if not any(one.throughput for one in stages):
         return ("No trial finished, so there is no answer.",)
+    loads = [one for one in stages if one.twin_of is None]
+    if not others and len(loads) > 1:
+        return (
+            f"{listed([f'`{one.name}`' for one in loads])} ask for loads of their own, so that no"
+            " ratio is told: their numbers stand beside each other.",
+        )
     if not others:
         return (f"Only `{stages[0].name}` was measured: there is nothing to compare it with.",)
     better = [one for one in others if one.to_first and one.to_first.verdict == "better"]

@@ -92,6 +92,10 @@ class _Opened:
     def stages(self, path: Path) -> list[str]:
         return [one.name for one in plan_in(self.file(path).info()).stages]
 
+    def told(self, path: Path, stage: str) -> Comparison | None:
+        """What the run's report says of a stage whose side was asked for, against the first."""
+        return next(one.to_first for one in self.analysed[path][1].stages if one.name == stage)
+
     def side(self, path: Path, stage: str) -> Side:
         if path not in self.analysed:
             stored = Stored(self.file(path))
@@ -138,10 +142,16 @@ def compare(
         known += _in_folder(Path(runs)) if runs is not None else []
         by_run = {opened.file(path).info().ident: path for path in opened.files}
 
-        def paired(one: Side, base: Side) -> Comparison:
-            return compare_stages(opened.file(by_run[one.run]), one.stage, base.stage)
+        is_report = len(asked) == 1 and asked[0].stage is None and not others
 
-        found = compared(rows, known, paired, others, ratio)
+        def paired(one: Side, base: Side) -> Comparison:
+            path = by_run[one.run]
+            told = opened.told(path, one.stage)
+            if is_report and told is not None and told.base == base.stage:
+                return told
+            return compare_stages(opened.file(path), one.stage, base.stage)
+
+        found = compared(rows, known, paired, others, ratio, is_report=is_report)
         if fail_below is not None:
             found = replace(found, gates=gates(found, fail_below))
         return Beside(found)

@@ -98,7 +98,7 @@ def drill(
         shrinks=shrink, record_max_gib=record, recorder=recorder, minutes=minutes,
     )  # fmt: skip
     if dry_run:
-        stdout.print(api.drill_preview(loaded, stage or (), design), markup=False)
+        stdout.print(api.drill_preview(loaded, stage or (), design, beside=beside), markup=False)
         return
     with LiveView(stderr) as view:
         run = api.drill(

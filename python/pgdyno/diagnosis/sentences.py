@@ -49,7 +49,7 @@ def deciding(outcome: Outcome, window: WindowFacts) -> str | None:
     if window.telemetry == "none":
         return 'A run with `protocol.telemetry = "default"` would tell.'
     if window.window_s <= THRESHOLDS["seconds"].value + 1:
-        return "A longer window would tell."
+        return "A longer window would tell: `--set protocol.window_s=30`."
     return "A run whose server pgdyno may look at, driven by its own driver, would tell more."
 
 

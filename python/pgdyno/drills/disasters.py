@@ -161,7 +161,7 @@ def device_of(stage: Stage, disaster: Disaster) -> Device:
 
 
 def named(names: tuple[str, ...]) -> tuple[Disaster, ...]:
-    """Those of these names, in the order of the list.
+    """Those of these names, once each, in their order: what comes first strikes first.
 
     Raises:
         PlanError: One is not known.
@@ -169,4 +169,5 @@ def named(names: tuple[str, ...]) -> tuple[Disaster, ...]:
     known = [one.name for one in DISASTERS]
     if strangers := [name for name in names if name not in known]:
         raise PlanError(f"no disaster is called {strangers[0]!r}, known are {listed(known)}")
-    return tuple(one for one in DISASTERS if one.name in names)
+    by_name = {one.name: one for one in DISASTERS}
+    return tuple(by_name[name] for name in dict.fromkeys(names))

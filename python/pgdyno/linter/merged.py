@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from pgdyno.linter.single import server_knob
 from pgdyno.linter.source import Assignment, Source
 from pgdyno.linter.system import System
 from pgdyno.model.units import bytes_text
-from pgdyno.plan.settings.values import BadValue, base_units, canonical, number_of
+from pgdyno.plan.settings.values import BadValue, as_server_reads, base_units, canonical, number_of
 
 _SERVER = ("postgresql", "plan")
 _MANY = ("fstab", "commands")  # each line is about another thing: all of them count
@@ -30,10 +31,11 @@ class MergedSettings:
         knob = server_knob(name, self.system.postgres)
         if text is None or knob is None:
             return text
-        try:
+        with suppress(BadValue):
             return canonical(knob, text)
-        except BadValue:
-            return None
+        with suppress(BadValue):
+            return canonical(knob, as_server_reads(knob, text))
+        return None
 
     def number(self, name: str) -> float | None:
         """A size in bytes, a time in microseconds, or a plain number."""
@@ -43,14 +45,16 @@ class MergedSettings:
     def number_of(self, name: str, text: str) -> float | None:
         """A text as a value of this setting, in the same units."""
         knob = server_knob(name, self.system.postgres)
-        try:
-            if knob is None:
+        if knob is None:
+            with suppress(ValueError):
                 return float(text)
-            if knob.vartype == "real" and knob.unit is None:
-                return float(number_of(knob, text))
-            return float(base_units(knob, text))
-        except (BadValue, ValueError):
             return None
+        for spelt in (text, as_server_reads(knob, text)):
+            with suppress(BadValue):
+                if knob.vartype == "real" and knob.unit is None:
+                    return float(number_of(knob, spelt))
+                return float(base_units(knob, spelt))
+        return None
 
     def shown(self, name: str) -> str:
         """The value as the file has it, or the default; a bare number with its unit."""

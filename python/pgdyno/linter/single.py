@@ -13,7 +13,7 @@ from pgdyno.linter.finding import Finding, Severity
 from pgdyno.linter.source import Assignment
 from pgdyno.linter.system import System
 from pgdyno.model.settings import Rung, ServerKnob
-from pgdyno.plan.settings.values import BadValue, canonical
+from pgdyno.plan.settings.values import BadValue, as_server_reads, canonical
 
 _LAYERS = {"sysctl": "sysctl", "limits": "limits", "fstab": "mount", "boot": "boot"}
 _OPEN = ("sysctl", "boot", "commands")  # kinds with thousands of names that are no matter here
@@ -89,9 +89,23 @@ def _value(at: Assignment, system: System) -> Iterator[Finding]:
     try:
         canonical(knob, at.value)
     except BadValue as error:
+        taken = as_server_reads(knob, at.value)
+        if taken != at.value and _is_canonical(knob, taken):
+            unit = knob.unit if knob.vartype == "integer" and knob.unit else ""
+            text = f"is taken as {taken}{f' of {unit}' if unit[:1].isdigit() else unit}"
+            yield Finding(at, Severity.NOTE, text, "Write what you mean.")
+            return
         yield Finding(
             at, Severity.INVALID, f"{at.value!r} {_verb(error.fact)}", f"Allowed: {error.allowed}."
         )
+
+
+def _is_canonical(knob: ServerKnob, text: str) -> bool:
+    try:
+        canonical(knob, text)
+    except BadValue:
+        return False
+    return True
 
 
 def _verb(fact: str) -> str:
@@ -100,10 +114,12 @@ def _verb(fact: str) -> str:
 
 def _spelled(at: Assignment, system: System) -> str:
     knob = server_knob(at.name, system.postgres)
-    try:
-        return canonical(knob, at.value) if knob else at.value
-    except BadValue:
+    if knob is None:
         return at.value
+    try:
+        return canonical(knob, at.value)
+    except BadValue:
+        return as_server_reads(knob, at.value)
 
 
 def _falls(at: Assignment, fall: Fall) -> Finding:

@@ -173,6 +173,7 @@ class Gains:
     run: str  # its ident
     headline: str  # what is compared, e.g. NOPM
     each: tuple[Gain, ...]  # the first stage, which all others are compared with, is missing
+    confidence: str = ""  # of its report; empty: an earlier pgdyno did not ask
 
 
 @dataclass(frozen=True, slots=True)

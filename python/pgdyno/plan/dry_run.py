@@ -160,12 +160,17 @@ def _cell(lines: Sequence[str]) -> Text:
     return Text("\n".join(map(one_line, lines)))
 
 
+def _short(seconds: float) -> str:
+    """A duration as the plan has it, where it is below a minute."""
+    return f"{seconds:g} s" if seconds < 60 else seconds_text(seconds)
+
+
 def _protocol_lines(plan: Plan) -> list[str]:
     protocol = plan.protocol
     checked = protocol.checked_rounds
     lines = [
-        f"{rounds_text(protocol)}; warm-up {seconds_text(protocol.warmup_s)},"
-        f" window {seconds_text(protocol.window_s)}",
+        f"{rounds_text(protocol)}; warm-up {_short(protocol.warmup_s)},"
+        f" window {_short(protocol.window_s)}",
         f"equivalent within {protocol.margin * 100:g}%,"
         f" intervals of {protocol.confidence * 100:g}%, lowest rung {protocol.lowest_rung}"
         f"{', lost connections allowed' * protocol.survive}"

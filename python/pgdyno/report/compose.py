@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pgdyno.analysis import words
-from pgdyno.analysis.facts import Facts, StageFacts
+from pgdyno.analysis.facts import Comparison, Facts, StageFacts
 from pgdyno.analysis.plain import deepest
 from pgdyno.model.units import moment_text
 from pgdyno.model.wording import listed, plural
@@ -90,6 +90,8 @@ def _card(stage: StageFacts, facts: Facts) -> Card:
         interval = f"{share} interval {words.interval(compared)}"
         if compared.low is None:
             interval = words.interval(compared)
+        if compared.verdict == "undecided" and _excludes_one(compared):
+            interval += "; among several comparisons that is not yet beyond chance"
         if _is_no_quotient(stage, facts):
             interval += "; a ratio is the middle of the rounds' own, not that of the two numbers"
     return Card(
@@ -107,6 +109,10 @@ def _card(stage: StageFacts, facts: Facts) -> Card:
         tail=Cell(tail_words(tail), tone(tail)) if tail else None,
         doubts=tuple(_doubts(stage, facts)),
     )
+
+
+def _excludes_one(one: Comparison) -> bool:
+    return one.low is not None and one.high is not None and not one.low <= 1 <= one.high
 
 
 def _is_no_quotient(stage: StageFacts, facts: Facts) -> bool:

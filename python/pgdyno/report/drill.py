@@ -9,7 +9,7 @@ from rich.table import Table as Printed
 from rich.text import Text as Line
 
 from pgdyno.analysis.drill_facts import DisasterFacts, DrillFacts, Price
-from pgdyno.model.drill import Cut, Shrunk
+from pgdyno.model.drill import Cut, Disaster, Shrunk
 from pgdyno.model.text import json_document
 from pgdyno.model.units import bytes_text, count_text, seconds_text, share_text
 from pgdyno.model.wording import plural
@@ -97,7 +97,9 @@ def document(facts: DrillFacts) -> Document:
                     " checked, all tables and indexes were read (pg_amcheck, pg_dump), and pages"
                     " against their checksums where they have any."
                 ),
-                Points((*(f"`{one.name}`: {one.what}" for one in facts.disasters), *_lying(facts))),
+                Points((*(f"`{one.name}`: {one.what}" for one in _struck(facts)), *_lying(facts))),
+                Text("What the stages give up:"),
+                Points(tuple(f"`{name}`: {reason}." for name, reason in facts.gives_up)),
                 _loads(facts),
             )),
             *_smallest(facts),
@@ -106,6 +108,12 @@ def document(facts: DrillFacts) -> Document:
         ),
         warnings=facts.doubts,
     )  # fmt: skip
+
+
+def _struck(facts: DrillFacts) -> tuple[Disaster, ...]:
+    """Those that did, of the ones that were asked for."""
+    names = {one.disaster for one in facts.cuts}
+    return tuple(one for one in facts.disasters if one.name in names)
 
 
 def _lying(facts: DrillFacts) -> tuple[str, ...]:
@@ -138,6 +146,8 @@ def _price_list(facts: DrillFacts) -> tuple[Section, ...]:
         f"Throughput ({facts.gains.headline}) against the first stage in run {facts.gains.run},"
         " with 95% intervals, beside what disasters took here."
     )
+    if facts.gains.confidence:
+        caption += f" The report of that run has {facts.gains.confidence} confidence in them."
     heads = (
         *columns("stage", "brings", "95%", "n"),
         *(Column(f"{one.name} took", align="left") for one in facts.disasters),

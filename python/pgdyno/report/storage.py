@@ -258,7 +258,7 @@ def _pattern_rows(pattern: Pattern) -> list[Row]:
         delay = f"p50 {ns_text(at.latency.p50_ns)}, p99 {ns_text(at.latency.p99_ns)}"
         return f"{at.depth} × {at.jobs}: {delay}"
 
-    return [(f"{pattern}, fastest window", peak), (f"knee of {pattern}", knee)]
+    return [(f"{pattern}, fastest window of the grid", peak), (f"knee of {pattern}", knee)]
 
 
 def _rested_row(index: int) -> Row:

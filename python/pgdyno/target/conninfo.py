@@ -29,6 +29,10 @@ _START_IT = (
     "Start the server, or name the host (a folder of its socket) and port that it listens on."
 )
 _HINTS = {
+    "root certificate": "Name the file with sslrootcert; sslmode=require does without it, and"
+    " takes whatever certificate the server shows.",
+    "Peer authentication failed": "Peer takes the user of the system for that of the server:"
+    " connect over host=localhost with a password, or add a line to pg_hba.conf.",
     "does not exist": "Create it with createdb or createuser, or name another.",
     "not currently accepting connections": "It is no database to be driven: name another.",
     "too many clients": TOO_MANY,

@@ -219,6 +219,15 @@ def test_one_round_tells_no_interval_and_the_answer_says_so_first(tmp_path: Path
         assert any(one.startswith(text) for one in plain) == said
 
 
+def test_a_run_that_was_broken_off_is_told_to_be_resumed(tmp_path: Path) -> None:
+    facts = undecided(tmp_path)
+    left = (*facts.trials[:-2], *(replace(one, state="planned") for one in facts.trials[-2:]))
+    for trials, said in ((facts.trials, False), (left, True)):
+        plain = answer(facts.stages, trials, (), (), metric="NOPM", quick=False).plain
+        text = "`pgdyno resume` and the run file measure the 2 trials that are left."
+        assert (text in plain) == said
+
+
 def test_an_answer_does_not_send_anybody_for_what_takes_days(tmp_path: Path) -> None:
     facts = undecided(tmp_path)
     compared = facts.stages[1].to_first

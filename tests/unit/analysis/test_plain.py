@@ -124,6 +124,14 @@ def test_where_nothing_is_better_nothing_is_praised(stages: tuple[StageFacts, ..
     )  # fmt: skip
 
 
+def test_stages_of_loads_of_their_own_are_not_called_one(stages: tuple[StageFacts, ...]) -> None:
+    apart = [replace(one, to_first=None) for one in stages[:2]]
+    assert plain(apart) == (
+        "`initdb` and `tuned` ask for loads of their own, so that no ratio is told: their numbers"
+        " stand beside each other.",
+    )
+
+
 def test_slower_or_quicker_tails_are_said_also_where_nothing_is_faster(
     stages: tuple[StageFacts, ...],
 ) -> None:

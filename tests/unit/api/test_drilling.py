@@ -78,5 +78,5 @@ def test_a_run_of_other_stages_is_refused(run: Run, plan: Plan) -> None:
 
     with pytest.raises(PlanError, match=rf"stage {last.name} has {other.settings[0].name} = 17"):
         _gains(run, asked(changed))
-    with pytest.raises(PlanError, match=r"none of the stages x-initdb, .* is compared in run"):
+    with pytest.raises(PlanError, match=r"none of the stages x-initdb, .* has an interval in run"):
         _gains(run, asked(strangers))

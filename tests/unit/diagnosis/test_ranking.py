@@ -106,7 +106,7 @@ def test_a_window_with_holes_or_contradictions_names_nothing(
 def test_what_would_tell_is_said() -> None:
     account = NoAccount("no whole second of the window was looked at")
     short = diagnose_window(a_window(account=account, window_s=1.0))
-    assert short.deciding == "A longer window would tell."
+    assert short.deciding == "A longer window would tell: `--set protocol.window_s=30`."
     long = diagnose_window(a_window(account=account))
     assert long.deciding is not None
     assert "whose server pgdyno may look at" in long.deciding

@@ -363,3 +363,22 @@ def test_memory_that_is_mostly_the_caches_is_told_where_that_is_set() -> None:
     ]
     assert both.at.name == "shared_buffers"
     assert both.text.startswith("64kB for each of 100 sessions")
+
+
+@pytest.mark.parametrize(
+    ("line", "taken"),
+    [  # each tried with `postgres -C` of 15
+        ("fsync = of", "off"), ("full_page_writes = 'fal'", "off"), ("fsync = tr", "on"),
+        ("max_connections = 60.5", "60"), ("effective_io_concurrency = 200.2", "200"),
+        ("shared_buffers = '0.2GB'", "26240 of 8kB"), ("work_mem = 0x2000", "8192kB"),
+        ("log_min_duration_statement = 500.5", "500ms"),
+    ],
+)  # fmt: skip
+def test_what_the_server_takes_is_told_as_it_takes_it(line: str, taken: str) -> None:
+    (told,) = [one for one in found(line) if "is taken as" in one.text]
+    assert (told.severity, told.text) == (Severity.NOTE, f"is taken as {taken}")
+
+
+def test_a_danger_that_is_written_short_is_one() -> None:
+    assert [one.severity for one in found("fsync = of")] == [Severity.DANGEROUS, Severity.NOTE]
+    assert [one.severity for one in found("fsync = o")] == [Severity.INVALID], "on, or off?"

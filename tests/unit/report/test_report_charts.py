@@ -321,3 +321,15 @@ def test_a_chart_has_room_for_every_tool_and_says_how_many_it_leaves_out(tmp_pat
     (panel,) = chart.panels(full)
     assert panel.title == "New-Orders a minute, the first 24 of 30 tools"
     assert len(panel.figure.layout.yaxis.ticktext) == len(facts.stages) + 24
+
+
+def test_a_stage_that_begins_afresh_is_no_step_from_its_neighbour(facts: Facts) -> None:
+    first, second, third = facts.stages
+    for afresh, built_on in ((False, second), (True, first)):
+        told = replace(facts, stages=(first, second, replace(third, afresh=afresh)))
+        (panel,) = charts()["waterfall"].panels(told)
+        step = panel.figure.data[3]
+        assert third.throughput is not None
+        assert built_on.throughput is not None
+        ends = third.throughput.median, built_on.throughput.median
+        assert (step.base[0], step.base[0] + step.x[0]) == pytest.approx((min(ends), max(ends)))

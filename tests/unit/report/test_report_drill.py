@@ -38,7 +38,7 @@ def test_every_stage_and_disaster_is_in_every_form(facts: DrillFacts) -> None:
         for one in facts.rows:
             assert one.stage in text
             assert one.disaster in text
-        assert "crash took up to 0.04 s of commits in 2 of 4" in " ".join(text.split())
+        assert "crash took up to 40.0 ms of commits in 2 of 4" in " ".join(text.split())
 
 
 def test_each_cut_can_be_made_again_by_its_seed(facts: DrillFacts) -> None:

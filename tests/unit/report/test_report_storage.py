@@ -54,7 +54,7 @@ def test_paths_stand_side_by_side() -> None:
     assert claims["block device"] == ["vda", "none"]
     assert measured["commits by pg_test_fsync"] == ["20,600/s"] * 2
     assert measured["commits by fio"] == ["2,659/s"] * 2
-    assert measured["random read, fastest window"][0].startswith("100,000/s")
+    assert measured["random read, fastest window of the grid"][0].startswith("100,000/s")
     assert follows["1 client"] == measured["commits of one client, at most"]
     assert follows["commit_delay to try"] == ["none, flushes are too short"] * 2
 

@@ -97,25 +97,35 @@ def drill(
                             Drilled(asked), target, on_event)  # fmt: skip
 
 
-def drill_preview(plan: Plan, stages: Sequence[str] = (), design: DrillDesign = _DESIGN) -> str:
+def drill_preview(
+    plan: Plan,
+    stages: Sequence[str] = (),
+    design: DrillDesign = _DESIGN,
+    *,
+    beside: str | Path | None = None,
+) -> str:
     """What a drill would do, in lines; nothing is touched.
 
     Args:
         plan: See `drill`.
         stages: The same.
         design: The same.
+        beside: The same.
 
     Raises:
         PlanError: See `drill`.
     """
     design = replace(design, recorder=possible(design.recorder))
     asked = _asked(plan.record, stages, design)
+    if beside is not None:
+        _gains(Run(beside), asked)
     of_each = plural(design.cuts, "cut")
     live = sum(one.is_live for one in asked.disasters) * design.cuts * len(asked.stages)
     copied = len(asked.stages) if any(not one.is_live for one in asked.disasters) else 0
     whole = len(asked.stages) * len(asked.disasters) * design.cuts
     ends = (
-        f"It ends after {design.minutes:g} min, or when all are made."
+        f"It ends after {design.minutes:g} min, when each stage has one cut at least, or with the"
+        " last cut."
         if design.minutes is not None
         else "How long a cut takes is known after the first: `--minutes` ends it in time."
     )
@@ -186,10 +196,12 @@ def _gains(earlier: Run, asked: DrillAsked) -> Gains:
     ]
     if not found:
         raise PlanError(
-            f"none of the stages {listed(asked.stages)} is compared in run {earlier.info.ident}",
-            "Name a run of the same plan, with the stages that are drilled.",
+            f"none of the stages {listed(asked.stages)} has an interval in run"
+            f" {earlier.info.ident}",
+            "Name a run of the same plan with the stages that are drilled, and with more rounds.",
         )
-    return Gains(earlier.info.ident, earlier.facts.headline, tuple(found))
+    facts = earlier.facts
+    return Gains(earlier.info.ident, facts.headline, tuple(found), facts.answer.confidence)
 
 
 def _require_alike(here: Stage, there: Stage, run: str) -> None:

@@ -47,12 +47,12 @@ class Configured:
             return None
 
     def shown(self, name: str) -> str:
-        """The value for people, with the word `default` where nothing was set."""
+        """The value for people, marked where nothing was set."""
         word = self.word(name)
         if word is None:
             return "unknown"
         text = show(self.server.knobs[name], word)
-        return text if name in self.values else f"{text} (the server's default)"
+        return text if name in self.values else f"{text} (as the server has it)"
 
     def _text(self, name: str) -> str | None:
         if name in self.values:

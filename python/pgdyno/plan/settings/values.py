@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -28,6 +28,11 @@ _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*([A-Za-
 _OCTAL = re.compile(r"0[0-7]+", re.ASCII)  # as the server reads it: modes of files
 _ON = frozenset({"on", "true", "yes", "1", "t", "y"})
 _OFF = frozenset({"off", "false", "no", "0", "f", "n"})
+_WORDS = {  # as far as they must be written, and what they mean
+    "true": (1, "on"), "false": (1, "off"), "yes": (1, "on"), "no": (1, "off"), "on": (2, "on"),
+    "off": (2, "off"),
+}  # fmt: skip
+_HEX = re.compile(r"0x[0-9a-f]+", re.ASCII)
 
 
 # Settings whose items the server quotes one by one (GUC_LIST_QUOTE).
@@ -66,6 +71,32 @@ def canonical(knob: ServerKnob, text: str) -> str:
             raise BadValue("out of range", allowed(knob))
         return str(int(number)) if knob.vartype == "integer" else repr(float(number))
     return _word(knob, text.strip()) if knob.vartype in ("bool", "enum") else _line(text)
+
+
+def as_server_reads(knob: ServerKnob, text: str) -> str:
+    """What the server makes of a text that `canonical` refuses: begins of words, fractions, hex.
+
+    Returns:
+        The value in its own unit, or the text as it is.
+    """
+    word = text.strip().lower()
+    if knob.vartype == "bool":
+        whole = [one for one in _WORDS if len(word) >= _WORDS[one][0] and one.startswith(word)]
+        return _WORDS[whole[0]][1] if whole else text
+    if knob.vartype != "integer":
+        return text
+    if _HEX.fullmatch(word):
+        return str(int(word, 16))
+    try:
+        number = number_of(replace(knob, vartype="real"), text)
+    except BadValue:
+        return text
+    unit, match = _unit(knob.unit), _NUMBER.fullmatch(text.strip())
+    if unit is not None and match and match[2] and Fraction(match[1]).denominator != 1:
+        sizes = [one for one in unit.family.values() if one < unit.family[match[2]]]
+        step = Fraction(max(sizes, default=unit.size), unit.size)  # of the next smaller unit
+        number = round(number / step) * step
+    return str(round(number))
 
 
 def is_off(text: str) -> bool:

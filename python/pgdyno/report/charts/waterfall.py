@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import plotly.graph_objects as go
 
@@ -27,12 +28,7 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
         return ()
     names = [stage.name for stage in stages]
     medians = [stage.throughput.median if stage.throughput else 0.0 for stage in stages]
-    # The first that was measured of a load stands for itself.
-    bases = [facts.base_of(stage).name for stage in stages]
-    before = [0.0] + [
-        median if base == base_before else 0.0
-        for median, base_before, base in zip(medians, bases, bases[1:], strict=False)
-    ]
+    before = [0.0, *(_before(stage, then, facts) for then, stage in pairwise(stages))]
     ends = [_interval(stage, facts) for stage in stages]
     carried = go.Bar(
         y=names,
@@ -71,6 +67,15 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
     spoken = ". ".join(_spoken(stage, facts.headline) for stage in stages)
     alt = f"Bar chart of {facts.headline} by stage. {spoken}."
     return (Panel("", alt, drawing),)
+
+
+def _before(stage: StageFacts, then: StageFacts, facts: Facts) -> float:
+    """Where its step begins: at the stage that it builds on."""
+    base = facts.base_of(stage)
+    if base.name != facts.base_of(then).name or base is stage:
+        return 0.0  # the first that was measured of a load stands for itself
+    built_on = base if stage.afresh else then
+    return built_on.throughput.median if built_on.throughput else 0.0
 
 
 def _step(stage: StageFacts, now: float, then: float, metric: str) -> go.Bar:
@@ -186,9 +191,10 @@ CHART = Chart(
     title="What each stage adds",
     caption=(
         "Length: median throughput of the rounds. The coloured part is the step from the stage"
-        " before that was measured (hatched where its median is lower), its colour the durability"
-        " rung. Whisker: interval of the ratio to the first stage (of its load), from paired"
-        " rounds; it ends in an arrow where it goes on beyond the axis."
+        " before that was measured, of one that begins afresh from the first (hatched where its"
+        " median is lower), its colour the durability rung. Whisker: interval of the ratio to"
+        " the first stage (of its load), from paired rounds; it ends in an arrow where it goes on"
+        " beyond the axis."
     ),
     height_px=70,
     per_row_px=58,

@@ -110,9 +110,17 @@ def _row(stage: StageFacts, facts: Facts) -> tuple[Cell, ...]:
         Cell(words.ratio(stage.to_first), note=_interval(stage, first=True)),
         Cell(words.verdict(stage.to_first), verdict_tone(stage, facts)),
         _tail(stage),
-        Cell(words.ratio(stage.to_previous), note=_interval(stage, first=False)),
+        _to_previous(stage),
         Cell(f"{len(stage.rounds)} of {stage.rounds_planned}"),
     )
+
+
+def _to_previous(stage: StageFacts) -> Cell:
+    """Nothing of one that begins afresh: it does not build on the stage before."""
+    first, before = stage.to_first, stage.to_previous
+    if stage.afresh and first and before and before.base != first.base:
+        return Cell(words.NOTHING)
+    return Cell(words.ratio(before), note=_interval(stage, first=False))
 
 
 def _names_folder(stage: StageFacts) -> bool:
