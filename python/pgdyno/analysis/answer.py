@@ -57,10 +57,7 @@ def answer(
     next_steps = _shortened(stages) if quick else _next_steps(stages, trials, looks)
     rest = f", and is limited by: {texts}" if doubts else "; no check limits it further"
     return Answer(
-        plain=(
-            *plain(stages),
-            *next_steps,
-        ),
+        plain=(*plain(stages), *next_steps),
         finding=_findings(stages, metric),
         limits=f"This holds for this host, fixture and load{rest}.",
         confidence=confidence_of(tuple(doubts)),

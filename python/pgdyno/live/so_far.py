@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, StageFacts, TrialFacts
+from pgdyno.analysis.plain import plain
 from pgdyno.analysis.run import analyse
 from pgdyno.live.telemetry import Telemetry, telemetry
 from pgdyno.model.record_json import JsonObject
@@ -95,7 +96,7 @@ def _found(facts: Facts, document: Document) -> JsonObject | None:
     return {
         "finished": facts.trials_finished,
         "planned": facts.trials_planned,
-        "answer": [*document.answer],
+        "answer": [*plain(facts.stages)],  # without what to do next: it is being done
         "light": asdict(document.light) if document.light else None,
         "cards": [asdict(one) for one in document.cards],
         "ratios": [_ratio(one, facts) for one in facts.stages if one.twin_of is None],

@@ -146,6 +146,16 @@ def test_active_sessions_are_those_of_the_report_here_and_on_the_page(
     assert all(" to " in cell["note"] for row in table["rows"] for cell in row[1:])
 
 
+def test_a_run_that_goes_on_is_not_told_to_be_resumed(run: Path) -> None:
+    found = look(run)
+    (first, *others) = found.facts.trials
+    going_on = (*others, replace(first, state="planned"))
+    facts = replace(found.facts, trials=going_on)
+    page: Any = parts(replace(found, facts=facts))["found"]
+    assert page["answer"]
+    assert not any("resume" in one for one in page["answer"])
+
+
 def test_what_is_no_number_spoils_nothing_else() -> None:
     family = Family("pgdyno_x", "gauge", "", "Something.", ("stage",))
     text = exposition([Sample(family, ("a",), nan), Sample(family, ("b",), 2)])

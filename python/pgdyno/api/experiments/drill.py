@@ -273,7 +273,7 @@ def make_cuts(
             keep_here = _keeps_after(require_machine, keep)
             so_far = _cuts_of(stage, left, so_far, bench, keep_here, share)
         del to_do[name]
-    if any(list(_left(so_far, name)) for name in asked.stages):
+    if not _all_made(so_far):
         so_far = replace(so_far, out_of_time=True)
         keep(so_far)
     return so_far
@@ -364,13 +364,12 @@ def _left(so_far: Drilled, stage: str) -> Iterator[tuple[Disaster, int]]:
                 yield disaster, number
 
 
-def _is_whole(run: Run) -> bool:
-    drilled = run.drilled
+def _all_made(drilled: Drilled) -> bool:
     return all(not list(_left(drilled, stage)) for stage in drilled.asked.stages)
 
 
 EXPERIMENT = Experiment(
-    _is_whole,
+    lambda run: _all_made(run.drilled),
     {
         "html": lambda run: report.render_html(run.drill),
         "md": lambda run: report.render_md(run.drill),
