@@ -1,7 +1,8 @@
 """Controls: faults planted in a cluster that is whole, which the checks of a drill must find.
 
 A drill whose checks cannot fail proves nothing. Planted are a commit that was never made, one that
-nobody asked for, an index entry that is missing, a wrong visibility map, and a damaged page.
+nobody asked for, an index entry that is missing, one that was left, a wrong visibility map, and a
+damaged page.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import replace
 from pgdyno.drills import checks
 from pgdyno.drills.cut import databases_of, made_disk
 from pgdyno.drills.guarded import THROWN_AWAY
+from pgdyno.drills.index_entries import index_entries
 from pgdyno.drills.ledger import Found, Key, Owed, compared
 from pgdyno.drills.load import Load
 from pgdyno.drills.survivors import rows_of
@@ -49,6 +51,21 @@ INSERT INTO pgdyno_control VALUES (1);
 UPDATE pg_index SET indisready = true, indisvalid = true
   WHERE indexrelid = 'pgdyno_control_pkey'::regclass;
 """
+_NOT_KEPT = """
+UPDATE pg_index SET indisready = {0}, indisvalid = {0} WHERE indexrelid = 'pgdyno_left_n'::regclass
+"""
+ENTRY_LEFT = (  # its row goes while nobody keeps the index, and another one takes its place
+    "CREATE TABLE pgdyno_left (number int)",
+    "CREATE INDEX pgdyno_left_n ON pgdyno_left (number)",
+    "INSERT INTO pgdyno_left VALUES (1)",
+    "SET allow_system_table_mods = on",
+    _NOT_KEPT.format("false"),
+    "DELETE FROM pgdyno_left",
+    "VACUUM (TRUNCATE off) pgdyno_left",
+    "INSERT INTO pgdyno_left VALUES (2)",
+    _NOT_KEPT.format("true"),
+    "UPDATE pg_class SET relhasindex = true WHERE oid = 'pgdyno_left'::regclass",  # VACUUM saw none
+)
 _LARGEST = """
 SELECT pg_relation_filepath(oid), pg_relation_size(oid) / current_setting('block_size')::int,
        current_setting('block_size')::int
@@ -84,10 +101,18 @@ def planted(load: Load) -> list[Control]:
             )
         with own_session(databases[0]) as session:
             session.execute(_WITHOUT_ENTRY)
-        if checks.has_amcheck(binaries):
-            missed = checks.relations(cluster, binaries, user)
-            found.append(Control(load.stage.name, "An index lacks an entry of its table.",
-                                 _said(missed)))  # fmt: skip
+            if checks.has_amcheck(binaries):
+                missed = checks.relations(cluster, binaries, user)
+                found.append(Control(load.stage.name, "An index lacks an entry of its table.",
+                                     _said(missed)))  # fmt: skip
+            # What is left of one fault would be found for the next.
+            session.execute("DROP TABLE pgdyno_control")
+            for statement in ENTRY_LEFT:
+                session.execute(statement)
+            wrong = index_entries(databases[:1])
+            found.append(Control(load.stage.name, "An index has an entry of a row that is gone.",
+                                 _said(wrong)))  # fmt: skip
+            session.execute("DROP TABLE pgdyno_left")
         found.append(_wrongly_visible(load, cluster, databases))
         where = _largest(databases[0])
         summed = checks.summed_files(cluster)

@@ -16,6 +16,7 @@ from pgdyno.disk.recorder import recorded
 from pgdyno.drills import checks
 from pgdyno.drills.disasters import device_of
 from pgdyno.drills.guarded import mended
+from pgdyno.drills.index_entries import index_entries
 from pgdyno.drills.ledger import Found, Owed, compared
 from pgdyno.drills.load import Load
 from pgdyno.drills.refusals import refusal, require_of_data
@@ -269,6 +270,7 @@ def look(load: Load, cluster: Cluster, owed: Owed) -> Looked:
             damage += checks.conditions(databases, load.bench.described)
         damage += checks.relations(cluster, binaries, user)
         damage += checks.visibility(databases)
+        damage += index_entries(databases)
         damage += checks.readable(databases, binaries, user)
         summed = checks.summed_files(cluster)
         cluster.stop(clean=True)
