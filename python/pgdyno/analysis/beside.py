@@ -77,7 +77,13 @@ def compared(
         PlanError: The ratio cannot be told.
     """
     comparisons = sum(len(row) - 1 for row in rows)
-    by_rounds = _by_rounds(rows, paired, 1 if is_report else comparisons)
+    by_rounds = [
+        {place: paired(one, row[0]) for place, one in enumerate(row)
+         if place and one.run == row[0].run}
+        for row in rows
+    ]  # fmt: skip
+    if not is_report:
+        by_rounds = _as_a_family(by_rounds, comparisons)
     found = tuple(_row(row, known, mine, comparisons)
                   for row, mine in zip(rows, by_rounds, strict=True))  # fmt: skip
     firsts = [as_imported(row.sides[0]) for row in found[:1]] + list(imported)
@@ -90,18 +96,13 @@ def compared(
     return Compared(SCHEMA, found, tuple(imported), tuple(ratios), len({o.run for o in known}))
 
 
-def _by_rounds(
-    rows: Sequence[Sequence[Side]], paired: Paired, comparisons: int
+def _as_a_family(
+    found: Sequence[Mapping[int, Comparison]], comparisons: int
 ) -> list[dict[int, Comparison]]:
-    """Of each row the comparisons within a run, by place: as a family, as its report has them.
+    """Comparisons within runs, by row and place, as some of all that are made at once.
 
     What is compared otherwise takes a place in the family, as if it were the least sure of it.
     """
-    found = [
-        {place: paired(one, row[0]) for place, one in enumerate(row) if place and
-         one.run == row[0].run}
-        for row in rows
-    ]  # fmt: skip
     p = [one.p_adjusted for mine in found for one in mine.values() if one.p_adjusted is not None]
     adjusted = iter(holm(np.array([*p, *[1.0] * (comparisons - len(p))])).tolist())
     return [

@@ -42,6 +42,7 @@ _FLUSH_AFTER_BYTES = 256 << 10  # checkpoint_flush_after, by default
 _BGWRITER_FLUSH_AFTER_BYTES = 512 << 10  # bgwriter_flush_after, the same
 _FLUSH_AFTER_MAX_BYTES = 2 << 20
 READS_PLAN = "parallel-io"
+SHARE_FLUSHES = "Let commits share flushes"
 _KNEE = (
     "How many is where the grid stopped rising, or its largest load, where it did not: more may be"
     " better then. Of the grid each load was measured once."
@@ -208,25 +209,39 @@ def _writes(path: PathFacts) -> Iterator[Advice | NotKnown]:
 def _commits(path: PathFacts) -> Iterator[Advice | NotKnown]:
     if path.commit_delay_us < DELAY_US_MIN:
         return
-    what = "Let commits share flushes"
     figure, flush = path.flush, path.flush.flush
     if figure.faster_otherwise:
         yield NotKnown(
-            path.path, what,
+            path.path, SHARE_FLUSHES,
             f"a flush takes {ns_text(flush.mid)} {figure.otherwise}, and"
             f" {ns_text(figure.in_a_row.mid)} right after another, so that half of one is not"
             " known. More `--rounds` and longer `--seconds` tell.",
         )  # fmt: skip
         return
     spread = f" ({ns_text(flush.low)} to {ns_text(flush.high)})" if flush.n > 1 else ""
-    yield Advice(
+    yield shared_flushes(
         path.path,
-        what,
         f"a flush takes {ns_text(figure.flush.mid)}{spread}, so one client commits at most"
         f" {count_text(figure.commits.mid)} times a second, while"
         f" {plural(16, 'client')} that share flushes may reach"
         f" {count_text(path.of_clients(16).at_most.mid)}",
-        {"commit_delay": str(path.commit_delay_us), "commit_siblings": "5"},
+        path.commit_delay_us,
+    )
+
+
+def shared_flushes(where: str, seen: str, delay_us: int) -> Advice:
+    """To have commits wait for each other, whether a probe or a load has shown it.
+
+    Args:
+        where: The path, or the stage.
+        seen: What speaks for it.
+        delay_us: `commit_delay`.
+    """
+    return Advice(
+        where,
+        SHARE_FLUSHES,
+        seen,
+        {"commit_delay": str(delay_us), "commit_siblings": "5"},
         "With few sessions, or where flushes are shared anyway, a delay only delays: `pgdyno init"
         " --setting commit_delay=... --setting commit_siblings=5` makes a plan that measures it.",
         None,

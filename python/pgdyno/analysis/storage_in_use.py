@@ -17,7 +17,13 @@ from itertools import permutations
 from pgdyno.analysis.disk_facts import Advice, DiskInUse, NotKnown, StorageInUse
 from pgdyno.analysis.facts import StageFacts
 from pgdyno.analysis.session_facts import RoundSessions
-from pgdyno.analysis.storage_advice import APART, DELAY_US_MIN, READS_PLAN
+from pgdyno.analysis.storage_advice import (
+    APART,
+    DELAY_US_MIN,
+    READS_PLAN,
+    SHARE_FLUSHES,
+    shared_flushes,
+)
 from pgdyno.model.floor_figures import Level, Span, Times
 from pgdyno.model.run import TrialRecord
 from pgdyno.model.shared_storage import may_share
@@ -259,20 +265,16 @@ def _commits(used: _Used) -> Advice | NotKnown | None:
     half = time_level([one / 2 for one in flushes])
     long = _at_least(half, DELAY_US_MIN / 1e6, "Half a flush takes", _time)
     needed = [_waits(waits, "flushes of WAL"), long]
-    return _told(disk.stage, "Let commits share flushes", needed, partial(_share, disk))
+    return _told(disk.stage, SHARE_FLUSHES, needed, partial(_share, disk))
 
 
-def _share(disk: DiskInUse, where: str, what: str) -> Advice:
+def _share(disk: DiskInUse, where: str, _what: str) -> Advice:
     share, per_s, each_s = _known(disk.wait_flush, disk.flushes_per_s, disk.flush_s)
-    return Advice(
+    return shared_flushes(
         where,
-        what,
         f"sessions wait for flushes of WAL {_ends(share, share_text)} of their time; of"
         f" {count_text(per_s.mid)} flushes a second each takes the device {_ends(each_s, _time)}",
-        {"commit_delay": str(commit_delay_us(each_s.mid * _NS)), "commit_siblings": "5"},
-        "With few sessions, or where flushes are shared anyway, a delay only delays: `pgdyno init"
-        " --setting commit_delay=... --setting commit_siblings=5` makes a plan that measures it.",
-        None,
+        commit_delay_us(each_s.mid * _NS),
     )
 
 

@@ -146,8 +146,8 @@ def compare(
 
         def paired(one: Side, base: Side) -> Comparison:
             path = by_run[one.run]
-            told = opened.told(path, one.stage)
-            if is_report and told is not None and told.base == base.stage:
+            told = opened.told(path, one.stage) if is_report else None
+            if told is not None and told.base == base.stage:
                 return told
             return compare_stages(opened.file(path), one.stage, base.stage)
 

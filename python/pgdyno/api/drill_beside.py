@@ -6,6 +6,8 @@ folder: what a drill measured elsewhere is true elsewhere.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from pgdyno.analysis.judged import plan_in
@@ -30,20 +32,32 @@ def drill_beside(run_file: Path, info: RunInfo) -> Losses | None:
     """
     if plan_in(info).target.kind == "running":
         return None
-    found = [one for path in run_file.parent.glob("*.sqlite") if (one := _drill(path, info))]
-    return max(found, key=lambda one: one.ident, default=None)
+    idents = {path: _ident(path, info) for path in run_file.parent.glob("*.sqlite")}
+    drills = sorted(((ident, path) for path, ident in idents.items() if ident), reverse=True)
+    return next((found for ident, path in drills if (found := _losses(ident, path))), None)
 
 
-def _drill(path: Path, info: RunInfo) -> Losses | None:
-    try:
-        with RunFile.read(path) as file:
-            its = file.info()
-            if its.experiment != "drill" or _made_on(its) != _made_on(info):
-                return None
-            drilled = file.found("drill", Drilled)
-    except PgdynoError:  # of another pgdyno, or no run file at all: nobody asked for it
-        return None
-    return Losses(its.ident, drilled) if drilled is not None and drilled.cuts else None
+def _ident(path: Path, info: RunInfo) -> str | None:
+    """Of a drill of the same machine; None: it is none."""
+    with suppress(PgdynoError, OSError):  # no run file, or of another pgdyno: nobody asked for it
+        its = _info(path, path.stat().st_mtime_ns)
+        if its.experiment == "drill" and _made_on(its) == _made_on(info):
+            return its.ident
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _info(path: Path, _changed_ns: int) -> RunInfo:
+    # Who looks at all runs of a folder opens each of its files once, not once for each run.
+    with RunFile.read(path) as file:
+        return file.info()
+
+
+def _losses(ident: str, path: Path) -> Losses | None:
+    with suppress(PgdynoError), RunFile.read(path) as file:
+        drilled = file.found("drill", Drilled)
+        return Losses(ident, drilled) if drilled is not None and drilled.cuts else None
+    return None
 
 
 def _made_on(info: RunInfo) -> tuple[object, ...]:

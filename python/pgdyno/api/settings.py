@@ -45,10 +45,12 @@ class Linted:
         """How many settings were read, and how many findings there are of each severity."""
         settings = sum(len(source.assignments) for source in self.sources)
         counts = Counter(one.severity for one in self.findings)
-        said = [f"{counts[one]} {one.value}" for one in Severity
-                if counts[one] and one is not Severity.NOTE]  # fmt: skip
-        if notes := counts[Severity.NOTE]:
-            said.append(plural(notes, Severity.NOTE.value))
+        nouns = {Severity.NOTE: "notes"}  # the others are adjectives
+        said = [
+            plural(counts[one], one.value, nouns.get(one, one.value))
+            for one in Severity
+            if counts[one]
+        ]
         return (
             f"{plural(settings, 'setting')} in {plural(len(self.sources), 'file')}:"
             f" {', '.join(said) or 'fine'}"

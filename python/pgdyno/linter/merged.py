@@ -32,8 +32,6 @@ class MergedSettings:
         if text is None or knob is None:
             return text
         with suppress(BadValue):
-            return canonical(knob, text)
-        with suppress(BadValue):
             return canonical(knob, as_server_reads(knob, text))
         return None
 
@@ -49,11 +47,10 @@ class MergedSettings:
             with suppress(ValueError):
                 return float(text)
             return None
-        for spelt in (text, as_server_reads(knob, text)):
-            with suppress(BadValue):
-                if knob.vartype == "real" and knob.unit is None:
-                    return float(number_of(knob, spelt))
-                return float(base_units(knob, spelt))
+        with suppress(BadValue):
+            if knob.vartype == "real" and knob.unit is None:
+                return float(number_of(knob, text))
+            return float(base_units(knob, as_server_reads(knob, text)))
         return None
 
     def shown(self, name: str) -> str:

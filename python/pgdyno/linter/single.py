@@ -86,26 +86,18 @@ def _value(at: Assignment, system: System) -> Iterator[Finding]:
     knob = server_knob(at.name, system.postgres)
     if knob is None:
         return
+    taken = as_server_reads(knob, at.value)
     try:
-        canonical(knob, at.value)
+        canonical(knob, taken)
     except BadValue as error:
-        taken = as_server_reads(knob, at.value)
-        if taken != at.value and _is_canonical(knob, taken):
-            unit = knob.unit if knob.vartype == "integer" and knob.unit else ""
-            text = f"is taken as {taken}{f' of {unit}' if unit[:1].isdigit() else unit}"
-            yield Finding(at, Severity.NOTE, text, "Write what you mean.")
-            return
         yield Finding(
             at, Severity.INVALID, f"{at.value!r} {_verb(error.fact)}", f"Allowed: {error.allowed}."
         )
-
-
-def _is_canonical(knob: ServerKnob, text: str) -> bool:
-    try:
-        canonical(knob, text)
-    except BadValue:
-        return False
-    return True
+        return
+    if taken != at.value:
+        unit = knob.unit if knob.vartype == "integer" and knob.unit else ""
+        text = f"is taken as {taken}{f' of {unit}' if unit[:1].isdigit() else unit}"
+        yield Finding(at, Severity.NOTE, text, "Write what you mean.")
 
 
 def _verb(fact: str) -> str:
@@ -114,12 +106,10 @@ def _verb(fact: str) -> str:
 
 def _spelled(at: Assignment, system: System) -> str:
     knob = server_knob(at.name, system.postgres)
-    if knob is None:
-        return at.value
     try:
-        return canonical(knob, at.value)
+        return canonical(knob, as_server_reads(knob, at.value)) if knob else at.value
     except BadValue:
-        return as_server_reads(knob, at.value)
+        return at.value
 
 
 def _falls(at: Assignment, fall: Fall) -> Finding:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -74,11 +75,16 @@ def canonical(knob: ServerKnob, text: str) -> str:
 
 
 def as_server_reads(knob: ServerKnob, text: str) -> str:
-    """What the server makes of a text that `canonical` refuses: begins of words, fractions, hex.
+    """What the server makes of a text, also where `canonical` refuses it as not quite meant.
+
+    Of words it takes the begin, of fractions the nearest whole number, and it reads hexadecimal.
 
     Returns:
-        The value in its own unit, or the text as it is.
+        The text as it is where the two agree, or where the server refuses it, too.
     """
+    with suppress(BadValue):
+        canonical(knob, text)
+        return text
     word = text.strip().lower()
     if knob.vartype == "bool":
         whole = [one for one in _WORDS if len(word) >= _WORDS[one][0] and one.startswith(word)]
