@@ -45,7 +45,7 @@ __all__ = [
     "repaired", "require_version", "require_written", "schema", "shapes", "take_stock",
 ]  # fmt: skip
 
-VERSION = 13
+VERSION = 14
 """Of the contract, as this Python knows it."""
 _REBUILD = "Build both from the same sources: `make build`."
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -258,6 +259,58 @@ def test_the_sums_are_those_of_the_records(written: Written) -> None:
     assert summary.commits == kinds["Transaction COMMIT"] + kinds["Transaction COMMIT_PREPARED"]
 
 
+_ENDED = re.compile(r"(COMMIT|ABORT)(?:_PREPARED)? (?:(\d+): )?(?:.*; subxacts:((?: \d+)+))?")
+_ROWS = re.compile(r"(INSERT|DELETE|UPDATE|HOT_UPDATE)(\+INIT)?$")
+
+
+def by_transaction(records: Iterable[Dumped]) -> tuple[dict[tuple[str, ...], list[int]], int]:
+    """Commits and bytes by the tables whose rows were changed; and bytes that were rolled back."""
+    wrote: defaultdict[int, int] = defaultdict(int)
+    tables: defaultdict[int, set[str]] = defaultdict(set)
+    committed: defaultdict[tuple[str, ...], list[int]] = defaultdict(lambda: [0, 0])
+    rolled_back = 0
+    for one in records:
+        found = _ENDED.match(one.what) if one.manager == "Transaction" else None
+        xid = int(found[2]) if found and found[2] else one.xid
+        wrote[xid] += one.bytes
+        kind = one.what.split(" ")[0]
+        if (one.manager == "Heap" and _ROWS.match(kind)) or kind.startswith("MULTI_INSERT"):
+            tables[xid].add(one.blocks[0].relation)
+        if found is None:
+            continue
+        each = [xid, *map(int, (found[3] or "").split())]
+        bytes_ = sum(wrote.pop(one, 0) for one in each)
+        names = set().union(*(tables.pop(one, set()) for one in each))
+        if found[1] == "ABORT":
+            rolled_back += bytes_
+            continue
+        sums = committed[tuple(sorted(names))]
+        sums[0] += 1
+        sums[1] += bytes_
+    return dict(committed), rolled_back
+
+
+def test_bytes_of_transactions_are_those_of_pg_waldumps_records(written: Written) -> None:
+    _, summary = read(written)
+    program = written.binaries.program("pg_waldump")
+    committed, rolled_back = by_transaction(
+        dumped(program, written.wal, written.first, written.last)
+    )
+
+    sums = summary.transactions
+    assert {
+        tuple(sorted(table.name for table in one.tables)): [one.used.transactions, one.used.bytes]
+        for one in sums.committed
+    } == committed
+    assert sums.rolled_back.bytes == rolled_back > 0
+    assert sums.further.records == 0 < sums.outside.bytes
+    others = (sums.further, sums.rolled_back, sums.unfinished, sums.outside)
+    assert summary.record_bytes == sum(
+        one.bytes for one in (*(kind.used for kind in sums.committed), *others)
+    )
+    assert summary.commits == sum(one.used.transactions for one in sums.committed)
+
+
 def test_without_a_range_all_is_read_up_to_the_end(written: Written) -> None:
     whole = pgdyno.wal(written.wal)
     part = pgdyno.wal(written.data, written.last)
@@ -336,4 +389,7 @@ def test_the_command_tells_what_a_range_was_made_of(written: Written) -> None:
     assert len(as_json["relations"]) == len(summary.relations)
     assert f"PostgreSQL {summary.major}, timeline 1, {summary.first_lsn} to" in text
     assert "Heap INSERT" in text
+    assert len(as_json["transactions"]["committed"]) == len(summary.transactions.committed)
+    assert "transactions that changed rows of" in text
+    assert "(rolled back)" in text
     assert summary.relations[0].name in text

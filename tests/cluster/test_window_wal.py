@@ -12,7 +12,7 @@ from pgdyno.model.run import TrialResult
 from pgdyno.store import RunFile
 
 pytestmark = pytest.mark.cluster
-TPCB = {"kind": "tpcb", "scale": 1, "connections": 2}
+TPCB: dict[str, object] = {"kind": "tpcb", "scale": 1, "connections": 2}
 
 
 def results(run: pgdyno.Run) -> dict[str, TrialResult]:
@@ -20,12 +20,14 @@ def results(run: pgdyno.Run) -> dict[str, TrialResult]:
         return {one.stage: one.result for one in file.finished() if one.result is not None}
 
 
-def plan(*stages: dict[str, object], **protocol: object) -> pgdyno.Plan:
+def plan(
+    *stages: dict[str, object], workload: dict[str, object] = TPCB, **protocol: object
+) -> pgdyno.Plan:
     return pgdyno.load_plan({
         "name": "wal",
         "question": "What is WAL made of?",
         "target": {"kind": "embedded", "initdb": ["--wal-segsize=1"]},
-        "workload": TPCB,
+        "workload": workload,
         "protocol": {"rounds": 1, "warmup_s": 1, "window_s": 3, **protocol},
         "stage": [{"why": "Measured.", "afresh": True, **one} for one in stages],
     })  # fmt: skip
@@ -65,6 +67,65 @@ def test_it_is_told_by_kind_and_relation_as_far_as_segments_are_left(
     assert "What WAL is made of" in run.report("html")
     assert "Heap" in run.report("md")
     assert json.loads(run.report("json"))["wal"][0]["stage"] == "stock"
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("schema", ["spec", "bmsql"])
+def test_transactions_have_the_kinds_of_the_workload(
+    folder: Path, home_env: Path, schema: str
+) -> None:
+    tpcc: dict[str, object] = {"kind": "tpcc", "warehouses": 1, "connections": 4, "schema": schema}
+    stages: list[dict[str, object]] = [
+        {"name": face, "client": {"face": face}} for face in ("statement", "procedure")
+    ]
+    run = pgdyno.run(plan(*stages, workload=tpcc), out=folder / "run.sqlite")
+
+    for stage, result in results(run).items():
+        assert result.wal is not None, result.notes
+        sums = result.wal.transactions
+        assert sums is not None
+        others = (sums.further, sums.rolled_back, sums.unfinished, sums.outside)
+        whole = [*(one.used for one in sums.committed), *others]
+        assert sum(one.bytes for one in whole) == result.wal.record_bytes
+        named = {one.kinds[0]: one.used for one in sums.committed if one.kinds}
+        assert set(named) == {"new_order", "payment", "delivery"}, stage
+        share = sum(one.transactions for one in named.values()) / result.wal.commits
+        assert share > 0.98, [one.tables for one in sums.committed]
+        facts = {one.kinds: one for one in next(
+            one for one in run.facts.wal if one.stage == stage
+        ).transactions}  # fmt: skip
+        # An order writes ten lines and ten items of stock; a payment four rows.
+        assert facts["new_order",].records > 3 * facts["payment",].records
+        assert facts["new_order",].share + facts["payment",].share > 0.5
+    assert "new_order" in run.report("md").split("What WAL is made of")[1]
+
+
+@pytest.mark.wide
+def test_rows_of_partitions_and_toast_are_those_of_their_table(
+    folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = """
+CREATE TABLE parts (id int, text text) PARTITION BY RANGE (id);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (5);
+CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM (5) TO (10);
+ALTER TABLE parts ALTER text SET STORAGE EXTERNAL;
+ALTER TABLE parts_1 ALTER text SET STORAGE EXTERNAL;
+ALTER TABLE parts_2 ALTER text SET STORAGE EXTERNAL;
+"""
+    monkeypatch.chdir(folder)
+    (folder / "schema.sql").write_text(schema)
+    (folder / "put.sql").write_text(
+        "\\set id random(0, 9)\nINSERT INTO parts VALUES (:id, repeat('long', 3000));\n"
+    )
+    script: dict[str, object] = {"kind": "script", "file": ["put.sql"], "connections": 2,
+              "setup": "schema.sql"}  # fmt: skip
+    run = pgdyno.run(plan({"name": "one"}, workload=script), out=folder / "run.sqlite")
+
+    wal = results(run)["one"].wal
+    assert wal is not None and wal.transactions is not None
+    (kind,) = (one for one in wal.transactions.committed if one.kinds)
+    assert (kind.tables, kind.kinds) == (("parts",), ("put.sql",))
+    assert kind.used.transactions > 0.95 * wal.commits
 
 
 @pytest.mark.wide

@@ -57,7 +57,7 @@ from pgdyno.analysis.snapshot_facts import (
 )
 from pgdyno.analysis.storage import storage_facts
 from pgdyno.analysis.telemetry_facts import Lacking, Looks, TelemetryCost, TelemetryFacts
-from pgdyno.analysis.wal_facts import StageWal, WalPart
+from pgdyno.analysis.wal_facts import StageWal, WalPart, WalShares, WalTransactions
 from pgdyno.analysis.window_facts import StageWindows
 from pgdyno.api.imports import import_results
 from pgdyno.diagnosis.stages import diagnose_stages
@@ -388,7 +388,17 @@ def _wal(name: str) -> StageWal:
         WalPart("order_line", 2_345.0, 10.1, 0.3, 2_000.0), WalPart(LONG, 700.0, 1.0, 0.0, 0.0),
         WalPart("1663/16384/16399", 12.0, 0.1, 0.0, 0.0),
     )  # fmt: skip
-    return StageWal(name, 5, 0.63, 123_456, 6_123.0, 34.5, 0.61, 0.72, kinds, relations)
+    transactions = (
+        WalTransactions(("new_order",), ("district", "new_order", "order_line", "orders", "stock"),
+                        55_000, 9_512.0, 58.2, 0.9, 6_800.0, 0.69),
+        WalTransactions(("payment",), ("customer", "district", "history", "warehouse"),
+                        53_000, 1_412.0, 7.1, 0.1, 800.0, 0.1),
+        WalTransactions((), ("pg_statistic",), 12, 33_000.0, 160.0, 0.0, 0.0, 0.01),
+        WalTransactions((), (), 3, 34.0, 1.0, 0.0, 0.0, 0.0001),
+    )  # fmt: skip
+    others = WalShares(0.0, 0.002, 0.0004, 0.19)
+    return StageWal(name, 5, 0.63, 123_456, 6_123.0, 34.5, 0.61, 0.72, kinds, relations,
+                    transactions, others)  # fmt: skip
 
 
 def _cycles(name: str) -> CycleFacts:

@@ -16,6 +16,12 @@ impl<'a> Cursor<'a> {
         self.rest.len()
     }
 
+    /// Passes over bytes.
+    pub(crate) fn skip(&mut self, count: usize) -> Option<()> {
+        self.rest = self.rest.get(count..)?;
+        Some(())
+    }
+
     fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.rest.split_first_chunk::<N>()?;
         self.rest = rest;

@@ -4,6 +4,7 @@
 //! would; [`Window`] takes segment after segment of a range; [`Summary`] and [`Touches`] are made
 //! of records.
 
+mod count;
 mod history;
 mod kind;
 mod named;
@@ -15,6 +16,7 @@ mod scanner;
 mod segment;
 mod summary;
 mod touch;
+mod transactions;
 mod window;
 
 pub use history::{Ancestor, History};
@@ -28,4 +30,5 @@ pub use scanner::{Flaw, Scanner, Went};
 pub use segment::{Segment, SegmentName, choose};
 pub use summary::{KindUse, RelationUse, Summary, WalEnd, WalSummary};
 pub use touch::{Touch, Touches};
+pub use transactions::{RelationPlace, TransactionKind, TransactionSums, TransactionUse};
 pub use window::{Range, Step, Window, head_of};

@@ -67,7 +67,7 @@ fn wal(bytes: &[u8]) {
     let size = usize::try_from(format.page_bytes).unwrap();
     for from in [head.address, Lsn(head.address.0.saturating_add(5000))] {
         let mut scanner = Scanner::new(format, 8192, from, Lsn(u64::MAX));
-        let mut summary = Summary::default();
+        let mut summary = Summary::new(format.major);
         let mut last = Lsn::ZERO;
         for page in bytes.chunks(size) {
             let went = scanner.page(page, &mut |record| {

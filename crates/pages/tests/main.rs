@@ -5,5 +5,6 @@ mod corpus;
 mod fuzz;
 mod redo;
 mod scanning;
+mod transactions;
 mod windows;
 mod writer;

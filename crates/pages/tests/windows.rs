@@ -14,10 +14,10 @@ use crate::writer::{Body, HEAP, Picture, Writer};
 const MIB: u32 = 1 << 20;
 
 /// Files of segments, removed at the end.
-struct Files(PathBuf, Vec<String>);
+pub(crate) struct Files(PathBuf, Vec<String>);
 
 impl Files {
-    fn of(test: &str, writer: &Writer, pages: &[u8]) -> Self {
+    pub(crate) fn of(test: &str, writer: &Writer, pages: &[u8]) -> Self {
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
         fs::create_dir_all(&folder).unwrap();
         let mut names = Vec::new();
@@ -33,11 +33,11 @@ impl Files {
         Self(folder, names)
     }
 
-    fn read(&self, from: Lsn, to: Option<Lsn>) -> Result<WalSummary, Error> {
+    pub(crate) fn read(&self, from: Lsn, to: Option<Lsn>) -> Result<WalSummary, Error> {
         let open = |name: &String| File::open(self.0.join(name)).unwrap();
         let (format, _) = head_of(&self.1[0], &open(&self.1[0]))?;
         let mut window = Window::new(format, 8192, Range { from, to });
-        let mut summary = Summary::default();
+        let mut summary = Summary::new(format.major);
         let skipped = usize::try_from(from.0 / u64::from(MIB) - 1).unwrap();
         for name in &self.1[skipped..] {
             if window.segment(name, &open(name), &mut |record| summary.add(record))? == Step::Done {

@@ -78,6 +78,8 @@ pub(crate) struct Writer {
     pub(crate) timeline: u32,
     pub(crate) begin: u64,
     pub(crate) bytes: Vec<u8>,
+    /// Of the transaction whose records follow.
+    pub(crate) xid: u32,
     prev: u64,
 }
 
@@ -86,7 +88,7 @@ impl Writer {
         let major = Major::of(major).unwrap();
         let format = Format { major, system_identifier: SYSTEM, segment_bytes, page_bytes };
         let begin = u64::from(segment_bytes);
-        Self { format, timeline: 1, begin, bytes: Vec::new(), prev: begin - 100 }
+        Self { format, timeline: 1, begin, bytes: Vec::new(), xid: 731, prev: begin - 100 }
     }
 
     pub(crate) fn at(&self) -> Lsn {
@@ -134,7 +136,7 @@ impl Writer {
 
     pub(crate) fn bytes_of(&self, manager: u8, info: u8, body: &[u8]) -> Vec<u8> {
         let mut record = u32::try_from(24 + body.len()).unwrap().to_le_bytes().to_vec();
-        record.extend(731_u32.to_le_bytes());
+        record.extend(self.xid.to_le_bytes());
         record.extend(self.prev.to_le_bytes());
         record.extend([info, manager, 0, 0]);
         let crc = crc32c(&[body, &record].concat());

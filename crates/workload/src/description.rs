@@ -9,6 +9,7 @@ use wire::Statement;
 use crate::{
     dataset::{Dataset, Table},
     witness::WitnessQuery,
+    written::WrittenTables,
 };
 
 /// A workload, for plans, reports and checks.
@@ -32,6 +33,8 @@ pub struct Description {
     pub conditions: Vec<Condition>,
     /// How what was committed is found again, by kind; kinds that leave nothing are missing.
     pub witnesses: Vec<WitnessQuery>,
+    /// Tables whose rows it changes, by kind; kinds that only read are missing.
+    pub writes: Vec<WrittenTables>,
     /// What holds between the load and the first transaction.
     pub load_checks: Vec<LoadCheck>,
     /// Where the workload differs from its text, and why.

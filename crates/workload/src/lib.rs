@@ -23,5 +23,6 @@ pub mod spec;
 pub mod tpcc;
 pub mod witness;
 pub mod workload;
+pub mod written;
 
 pub use workload::{Audit, AuditLine, Outcome, Timing, Workload};

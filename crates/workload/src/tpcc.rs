@@ -28,6 +28,7 @@ pub mod statements;
 pub mod transact;
 mod witness;
 mod workload;
+mod written;
 
 pub use kinds::{KINDS, VERSION};
 pub use spec::{SpecError, TpccSpec};

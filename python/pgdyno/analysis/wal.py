@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pgdyno.analysis.wal_facts import StageWal, WalPart
+from pgdyno.analysis.wal_facts import StageWal, WalPart, WalShares, WalTransactions
 from pgdyno.model.run import TrialRecord
-from pgdyno.model.wal import WindowWal
+from pgdyno.model.wal import (
+    NOTHING_WRITTEN,
+    TransactionUse,
+    WindowTransactions,
+    WindowWal,
+    WorkloadKind,
+)
 
 
 def stage_wal(stages: Sequence[str], trials: Sequence[TrialRecord]) -> tuple[StageWal, ...]:
@@ -40,6 +46,42 @@ def _of(stage: str, windows: Sequence[WindowWal]) -> StageWal | None:
                  kind.image_bytes) for one in windows for kind in one.kinds), commits),
         _parts(((of.name, of.bytes, of.records, of.images, of.image_bytes)
                 for one in windows for of in one.relations), commits),
+        *_transactions([one.transactions for one in windows if one.transactions]),
+    )  # fmt: skip
+
+
+def _transactions(
+    windows: Sequence[WindowTransactions],
+) -> tuple[tuple[WalTransactions, ...], WalShares | None]:
+    """Of the same tables together, most bytes first; and what is of none of them."""
+    committed: dict[tuple[str, ...], tuple[WorkloadKind, TransactionUse]] = {}
+    for window in windows:
+        for kind in window.committed:
+            first, before = committed.get(kind.tables, (kind, NOTHING_WRITTEN))
+            committed[kind.tables] = (first, before + kind.used)
+    further, rolled_back, unfinished, outside = (
+        sum(parts, NOTHING_WRITTEN).bytes
+        for parts in (
+            (one.further for one in windows), (one.rolled_back for one in windows),
+            (one.unfinished for one in windows), (one.outside for one in windows),
+        )
+    )  # fmt: skip
+    known = sum(used.bytes for _, used in committed.values())
+    whole = known + further + rolled_back + unfinished + outside
+    if not whole:
+        return (), None
+    order = sorted(committed.values(), key=lambda one: (-one[1].bytes, one[0].tables))
+    return (
+        tuple(_kind(kind, used, whole) for kind, used in order),
+        WalShares(further / whole, rolled_back / whole, unfinished / whole, outside / whole),
+    )
+
+
+def _kind(kind: WorkloadKind, used: TransactionUse, whole: int) -> WalTransactions:
+    count = used.transactions
+    return WalTransactions(
+        kind.kinds, kind.tables, count, used.bytes / count, used.records / count,
+        used.images / count, used.image_bytes / count, used.bytes / whole,
     )  # fmt: skip
 
 

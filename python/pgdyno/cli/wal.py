@@ -18,12 +18,13 @@ from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.model.errors import PlanError
 from pgdyno.model.units import bytes_text, count_text
-from pgdyno.model.wal import WalRelation, WalSummary
+from pgdyno.model.wal import TransactionKind, WalRelation, WalSummary
 from pgdyno.model.wording import plural
 
 _PLACE = r"([0-9A-Fa-f]+/[0-9A-Fa-f]+)?"
 _WINDOW = re.compile(rf"(?=.*/){_PLACE}\.\.{_PLACE}")
 _HERE: str = defaults(api.wal)["folder"]
+_KINDS_MAX = 20
 _RELATIONS_MAX = 20  # of the text; JSON has all
 
 
@@ -103,6 +104,11 @@ def _tell(found: WalSummary) -> None:
     stdout.print()
     stdout.print(_kinds(found))
     stdout.print()
+    stdout.print(_transactions(found))
+    left = found.transactions.committed[_KINDS_MAX:]
+    if left:
+        stdout.print(f"{plural(len(left), 'set')} of tables more; JSON has all")
+    stdout.print()
     stdout.print(_relations(found, found.relations[:_RELATIONS_MAX]))
     if found.relations[_RELATIONS_MAX:]:
         count = plural(len(found.relations), "relation", thousands=True)
@@ -124,6 +130,36 @@ def _kinds(found: WalSummary) -> Table:
             f"{found.share(one.bytes):.1%}", count_text(one.images), bytes_text(one.image_bytes),
         )  # fmt: skip
     return table
+
+
+def _transactions(found: WalSummary) -> Table:
+    """By the tables whose rows they changed: WAL does not name kinds of transactions."""
+    table = _table(
+        "transactions that changed rows of", "transactions", "bytes of each", "share",
+        "images of each",
+    )  # fmt: skip
+    sums = found.transactions
+    rows = [(_tables(kind), kind.used) for kind in sums.committed[:_KINDS_MAX]]
+    others = (
+        ("further sets of tables", sums.further), ("(rolled back)", sums.rolled_back),
+        ("(not ended within the range)", sums.unfinished), ("(no transaction)", sums.outside),
+    )  # fmt: skip
+    for name, used in (*rows, *((name, used) for name, used in others if used.records)):
+        each, images = used.bytes_each, used.images_each
+        table.add_row(
+            name, "" if each is None else count_text(used.transactions),
+            "" if each is None else bytes_text(each), f"{found.share(used.bytes):.1%}",
+            "" if images is None else f"{images:.2f}",
+        )  # fmt: skip
+    return table
+
+
+def _tables(kind: TransactionKind) -> str:
+    """Tables of one database one after the other, the database named once."""
+    by_place: dict[str, list[str]] = {}
+    for one in kind.tables:
+        by_place.setdefault(f"{one.tablespace}/{one.database}", []).append(str(one.relfilenode))
+    return " ".join(f"{place}/{' '.join(nodes)}" for place, nodes in by_place.items()) or "no table"
 
 
 def _relations(found: WalSummary, shown: Iterable[WalRelation]) -> Table:

@@ -61,6 +61,14 @@ class WitnessQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenTables:
+    """The tables whose rows a kind of transaction changes, as far as its statements name them."""
+
+    kind: str
+    tables: tuple[str, ...]  # without schema, ascending
+
+
+@dataclass(frozen=True, slots=True)
 class Deviation:
     """A difference from the text that a workload follows."""
 
@@ -142,6 +150,7 @@ class Description:
     indexes: tuple[str, ...] = ()  # CREATE INDEX
     conditions: tuple[ConditionSql, ...] = ()  # hold after the load and after any run
     witnesses: tuple[WitnessQuery, ...] = ()  # kinds that leave nothing are missing
+    writes: tuple[WrittenTables, ...] = ()  # kinds that only read are missing
     load_checks: tuple[LoadCheck, ...] = ()  # hold right after the load
     deviations: tuple[Deviation, ...] = ()
     disk_bytes_estimate: int = 0  # tables with their indexes after the load

@@ -18,22 +18,79 @@ class WalKind:
 
 
 @dataclass(frozen=True, slots=True)
-class WalRelation:
-    """What referred to a relation, which WAL knows by its files only."""
+class RelationPlace:
+    """A relation, which WAL knows by its files only."""
 
     tablespace: int
     database: int  # 0: shared by all
     relfilenode: int
+
+    @property
+    def name(self) -> str:
+        """As `pg_waldump` names it: tablespace, database, relfilenode."""
+        return f"{self.tablespace}/{self.database}/{self.relfilenode}"
+
+
+@dataclass(frozen=True, slots=True)
+class WalRelation(RelationPlace):
+    """What referred to a relation."""
+
     records: int
     bytes: int  # its own data and images, and the rest of records whose first block is its
     images: int
     image_bytes: int
     blocks: int  # each counted once
 
+
+@dataclass(frozen=True, slots=True)
+class TransactionUse:
+    """What transactions, or records of none, wrote."""
+
+    transactions: int  # subtransactions are a part of theirs
+    records: int
+    bytes: int  # images included
+    images: int
+    image_bytes: int
+
     @property
-    def name(self) -> str:
-        """As `pg_waldump` names it: tablespace, database, relfilenode."""
-        return f"{self.tablespace}/{self.database}/{self.relfilenode}"
+    def bytes_each(self) -> float | None:
+        """Of one transaction; None: there is none."""
+        return self.bytes / self.transactions if self.transactions else None
+
+    @property
+    def images_each(self) -> float | None:
+        """Of one transaction; None: there is none."""
+        return self.images / self.transactions if self.transactions else None
+
+    def __add__(self, other: TransactionUse) -> TransactionUse:
+        """Of both."""
+        return TransactionUse(
+            self.transactions + other.transactions, self.records + other.records,
+            self.bytes + other.bytes, self.images + other.images,
+            self.image_bytes + other.image_bytes,
+        )  # fmt: skip
+
+
+NOTHING_WRITTEN = TransactionUse(0, 0, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionKind:
+    """Committed transactions that changed rows of the same tables."""
+
+    tables: tuple[RelationPlace, ...]  # ascending; none: rows of no table were changed
+    used: TransactionUse
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionSums:
+    """All records of a range, by what became of their transactions: each is in one of these."""
+
+    committed: tuple[TransactionKind, ...]  # most bytes first
+    further: TransactionUse  # committed, of more sets of tables than are told apart
+    rolled_back: TransactionUse
+    unfinished: TransactionUse  # by the end of the range
+    outside: TransactionUse  # of no transaction: checkpoints, vacuum
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +128,7 @@ class WalSummary:
     overwritten: int  # records that a crash cut
     kinds: tuple[WalKind, ...]  # most bytes first
     relations: tuple[WalRelation, ...]
+    transactions: TransactionSums
     ended: WalEnd | None  # None: the range ended first
 
     def share(self, bytes_: int) -> float:
@@ -162,6 +220,26 @@ class WrittenTo:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkloadKind:
+    """Committed transactions of a window that changed rows of the same tables."""
+
+    tables: tuple[str, ...]  # ascending; partitions by their root, TOAST by its table
+    kinds: tuple[str, ...]  # of the workload's, those that change these tables; none: none does
+    used: TransactionUse
+
+
+@dataclass(frozen=True, slots=True)
+class WindowTransactions:
+    """All records of a window, by what became of their transactions."""
+
+    committed: tuple[WorkloadKind, ...]  # the largest, most bytes first
+    further: TransactionUse  # committed, of all other sets of tables
+    rolled_back: TransactionUse
+    unfinished: TransactionUse  # by the end of the window
+    outside: TransactionUse  # of no transaction
+
+
+@dataclass(frozen=True, slots=True)
 class WindowWal:
     """What the WAL of a trial's window was made of, as it lay in its segments afterwards."""
 
@@ -174,3 +252,4 @@ class WindowWal:
     commits: int
     kinds: tuple[WalKind, ...]  # most bytes first
     relations: tuple[WrittenTo, ...]  # the largest, most bytes first
+    transactions: WindowTransactions | None = None  # None: of a run that did not tell them

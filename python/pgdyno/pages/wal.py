@@ -16,7 +16,7 @@ from pgdyno.model.record_json import from_json, from_plain
 from pgdyno.model.wal import WalNamed, WalPart, WalRecord, WalSummary
 from pgdyno.pages.files import CONTROL, held, histories_in, segments_in
 
-SUMMARY_VERSION = 1
+SUMMARY_VERSION = 2
 """Of the core's summaries: the one that this reads."""
 
 

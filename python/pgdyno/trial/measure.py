@@ -172,7 +172,7 @@ def steps(
         wal: WindowWal | None = None
         if not any(action.at_once for action in actions):
             with phases.phase("wal"):
-                wal, why = _wal(driven, sampled, ready, databases)
+                wal, why = _wal(driven, sampled, ready, databases, described)
                 unseen = (*unseen, *why)
         if protocol.profile_s:
             with phases.phase("profile"):
@@ -206,11 +206,16 @@ def _durability(ready: Ready, databases: Sequence[Connection], stage: Stage) -> 
 
 
 def _wal(
-    driven: Driven, sampled: Sampled, ready: Ready, databases: Sequence[Connection]
+    driven: Driven,
+    sampled: Sampled,
+    ready: Ready,
+    databases: Sequence[Connection],
+    described: Description,
 ) -> tuple[WindowWal | None, tuple[str, ...]]:
     """What the window's WAL was made of; or a note why that is not known."""
     try:
-        return window_wal(sampled.series, driven.window_ns, ready, databases), ()
+        found = window_wal(sampled.series, driven.window_ns, ready, databases, described.writes)
+        return found, ()
     except (Interrupted, LostError):
         raise
     except Exception as error:

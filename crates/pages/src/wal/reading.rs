@@ -162,7 +162,7 @@ impl Reading {
         let from = from.or_else(|| segments.first().map(|first| first.start)).unwrap_or_default();
         let block_bytes = control.and_then(|control| u16::try_from(control.block_bytes).ok());
         let window = Window::new(format, block_bytes.unwrap_or(BLOCK_BYTES), Range { from, to });
-        let (summary, checkpoints) = (Summary::default(), Checkpoints::default());
+        let (summary, checkpoints) = (Summary::new(format.major), Checkpoints::default());
         Ok(Self { window, from, summary, checkpoints, segments, gives_records: spec.records })
     }
 

@@ -11,16 +11,18 @@ use crate::{
     relation::Locator,
     version::Major,
     wal::{
+        count::Count,
         kind::{kind_name, manager_name},
         record::Record,
         scanner::Flaw,
         touch::{Touch, Touches},
+        transactions::{TransactionSums, Transactions, changed},
         window::Window,
     },
 };
 
 /// Of [`WalSummary`].
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Resource managers times what the upper half of an info can be.
 const KINDS: usize = 256 * 16;
 
@@ -123,25 +125,10 @@ pub struct WalSummary {
     pub kinds: Vec<KindUse>,
     /// By relation, most bytes first.
     pub relations: Vec<RelationUse>,
+    /// By what became of transactions, and by the tables whose rows they changed.
+    pub transactions: TransactionSums,
     /// Where valid WAL ended; null: the range ended first.
     pub ended: Option<WalEnd>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Count {
-    records: u64,
-    bytes: u64,
-    images: u64,
-    image_bytes: u64,
-}
-
-impl Count {
-    fn add(&mut self, other: Self) {
-        self.records += other.records;
-        self.bytes += other.bytes;
-        self.images += other.images;
-        self.image_bytes += other.image_bytes;
-    }
 }
 
 /// Counts records.
@@ -153,23 +140,25 @@ pub struct Summary {
     /// Most records are of the relation of the one before.
     latest: usize,
     touches: Touches,
+    transactions: Transactions,
     first: Option<Lsn>,
 }
 
-impl Default for Summary {
-    fn default() -> Self {
+impl Summary {
+    /// Of WAL of a major.
+    #[must_use]
+    pub fn new(major: Major) -> Self {
         Self {
             kinds: vec![Count::default(); KINDS],
             relations: Vec::new(),
             places: HashMap::new(),
             latest: usize::MAX,
             touches: Touches::default(),
+            transactions: Transactions::new(major),
             first: None,
         }
     }
-}
 
-impl Summary {
     /// Takes the next record.
     pub fn add(&mut self, record: &Record<'_>) {
         self.first.get_or_insert(record.start);
@@ -200,6 +189,8 @@ impl Summary {
             self.relation(block.locator).bytes += rest;
         }
         self.touches.add(record);
+        let table = changed(record).map(|locator| self.place(locator));
+        self.transactions.add(record, whole, table);
     }
 
     /// The first touch of each block.
@@ -209,6 +200,11 @@ impl Summary {
     }
 
     fn relation(&mut self, locator: Locator) -> &mut Count {
+        let at = self.place(locator);
+        &mut self.relations[at].1
+    }
+
+    fn place(&mut self, locator: Locator) -> usize {
         let is_latest = self.relations.get(self.latest).is_some_and(|(known, _)| *known == locator);
         if !is_latest {
             self.latest = *self.places.entry(locator).or_insert(self.relations.len());
@@ -216,8 +212,7 @@ impl Summary {
                 self.relations.push((locator, Count::default()));
             }
         }
-        let at = self.latest;
-        &mut self.relations[at].1
+        self.latest
     }
 
     /// All of it, once the window was read; `ended` is where valid WAL did.
@@ -260,6 +255,7 @@ impl Summary {
             overwritten: scanner.overwritten(),
             kinds,
             relations: self.relations(),
+            transactions: self.transactions.sums(|place| self.relations[place].0),
             ended: ended.map(|(file, flaw)| WalEnd {
                 file,
                 lsn: flaw.at.to_string(),

@@ -10,6 +10,7 @@ use crate::{
 use super::{
     dataset::PgbenchDataset,
     spec::{Kind, PgbenchSpec, VERSION},
+    statements,
     workload::Pgbench,
 };
 
@@ -30,6 +31,7 @@ pub fn describe(spec: &PgbenchSpec) -> Description {
         indexes: dataset.indexes().iter().map(Index::ddl).collect(),
         conditions: conditions(spec.kind),
         witnesses: witnesses(spec.kind),
+        writes: statements::writes(spec.kind).into_iter().collect(),
         load_checks: dataset.tables().iter().map(check).collect(),
         deviations: deviations(),
         disk_bytes_estimate,

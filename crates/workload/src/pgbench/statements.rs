@@ -9,6 +9,7 @@ use super::{
 use crate::{
     made::functions,
     spec::{Face, Isolation},
+    written::{WrittenTables, tables_written},
 };
 
 pub(super) const BEGIN: &str = "begin";
@@ -46,6 +47,11 @@ fn body(kind: Kind) -> &'static [Named] {
         Kind::SimpleUpdate => &[UPDATE_ACCOUNT, SELECT_ACCOUNT, INSERT_HISTORY],
         Kind::SelectOnly => &[SELECT_ACCOUNT],
     }
+}
+
+/// The tables that a transaction changes, by whichever face.
+pub(super) fn writes(kind: Kind) -> Option<WrittenTables> {
+    WrittenTables::of(kind.name(), body(kind).iter().flat_map(|(_, sql)| tables_written(sql)))
 }
 
 /// Statements of a transaction, in the order in which it executes them.

@@ -6,13 +6,14 @@ use wire::{Error, Exchange, Statement, Timestamp};
 use super::{
     programs::{Programs, Request},
     runner::Runner,
-    steps::Program,
+    steps::{Action, Program},
 };
 use crate::{
     chi_square::{binomial_band, real},
     description::{Condition, Description, Deviation, PreparedSql},
     witness::{Witness, WitnessQuery},
     workload::{Audit, AuditLine, Outcome, Timing, Workload},
+    written::{WrittenTables, tables_written},
 };
 
 /// How often each program came to its end.
@@ -113,10 +114,20 @@ pub fn describe(
         indexes: Vec::new(),
         conditions,
         witnesses: programs.all.iter().filter_map(witness_query).collect(),
+        writes: programs.all.iter().filter_map(|one| writes(programs, one)).collect(),
         load_checks: Vec::new(),
         deviations,
         disk_bytes_estimate: 0,
     }
+}
+
+/// The tables that the statements of a program change.
+fn writes(programs: &Programs, program: &Program) -> Option<WrittenTables> {
+    let executed = program.steps.iter().filter_map(|step| match &step.action {
+        Action::Execute(execution) => programs.statements.get(usize::from(execution.statement.0)),
+        _ => None,
+    });
+    WrittenTables::of(&program.name, executed.flat_map(|one| tables_written(&one.sql)))
 }
 
 /// The user's query as the others are: four numbers, and a time that it has no use for.

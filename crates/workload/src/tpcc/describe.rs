@@ -23,6 +23,7 @@ use super::{
     spec::{Face, LoadConstants, Schema},
     witness,
     workload::Tpcc,
+    written,
 };
 
 /// What no other workload has.
@@ -90,6 +91,7 @@ impl Tpcc {
             indexes: schema.indexes().into_iter().map(|index| index.ddl).collect(),
             conditions: consistency::conditions(schema, constants::of_load(self.spec())),
             witnesses: witness::queries(schema),
+            writes: written::writes(schema),
             load_checks: consistency::load_checks(self.spec(), &rows),
             deviations: deviations::deviations(self.spec()),
             disk_bytes_estimate: schema.disk_bytes(self.spec().warehouses_held()),

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from pgdyno.analysis.facts import Facts
-from pgdyno.analysis.wal_facts import StageWal, WalPart
+from pgdyno.analysis.wal_facts import StageWal, WalPart, WalTransactions
 from pgdyno.analysis.words import NOTHING
 from pgdyno.model.units import bytes_text, share_text
-from pgdyno.model.wording import plural
-from pgdyno.report.document import Cell, Section, Table, Text, columns
+from pgdyno.model.wording import listed, plural
+from pgdyno.report.document import Block, Cell, Section, Table, Text, columns
 
 SHOWN_MAX = 12  # rows of a table
 _NOT_KNOWN = Cell("not known", "quiet")
+_OTHERS = (
+    ("committed, of other tables", "further"),
+    ("rolled back", "rolled_back"),
+    ("not ended with the window", "unfinished"),
+    ("of no transaction", "outside"),
+)
 
 
 def section(facts: Facts) -> Section | None:
@@ -36,7 +42,14 @@ def section(facts: Facts) -> Section | None:
                    " page images.")  # fmt: skip
     relations = _parts(stages, names, "relation", lambda one: one.relations,
                        "WAL of a commit by the relation that it changes.")  # fmt: skip
-    return Section("wal", "What WAL is made of", (_stages(stages, names), kinds, relations, note))
+    blocks: tuple[Block, ...] = (
+        _stages(stages, names),
+        *_transactions(stages, names),
+        kinds,
+        relations,
+        note,
+    )
+    return Section("wal", "What WAL is made of", blocks)
 
 
 def _stages(stages: Sequence[StageWal | None], names: Sequence[str]) -> Table:
@@ -58,6 +71,58 @@ def _figures(one: StageWal) -> tuple[Cell, ...]:
         Cell(bytes_text(round(one.bytes))), Cell(f"{one.records:.1f}"), Cell(f"{one.images:.2f}"),
         Cell(share_text(one.image_share)), Cell(str(one.windows)), Cell(share_text(one.share)),
     )  # fmt: skip
+
+
+def _transactions(stages: Sequence[StageWal | None], names: Sequence[str]) -> tuple[Table, ...]:
+    """By kind of transaction; none where no window told them."""
+    found = [{part.tables: part for part in one.transactions} if one else {} for one in stages]
+    first: dict[tuple[str, ...], WalTransactions] = {}
+    most: dict[tuple[str, ...], float] = {}
+    for of_stage in found:
+        for tables, part in of_stage.items():
+            first.setdefault(tables, part)
+            most[tables] = max(part.share, most.get(tables, 0.0))
+    if not first:
+        return ()
+    order = sorted(most, key=lambda tables: (-most[tables], tables))
+    caption = (
+        "WAL of one transaction by its kind, with the kind's share of the stage's WAL and full page"
+        " images. WAL does not name kinds: transactions are told apart by the tables whose rows"
+        " they change, and have the name of the workload's transaction that changes just these."
+    )
+    left = len(order) - SHOWN_MAX
+    if left > 0:
+        caption += f" {plural(left, 'row')} more are in the JSON."
+    rows = [
+        (_named(first[tables]), *(
+            _kind(of_stage.get(tables), one) for of_stage, one in zip(found, stages, strict=True)
+        ))
+        for tables in order[:SHOWN_MAX]
+    ]  # fmt: skip
+    rows += [
+        (Cell(name), *(
+            Cell(NOTHING, note=share_text(getattr(one.others, field))) if one and one.others
+            else _NOT_KNOWN
+            for one in stages
+        ))
+        for name, field in _OTHERS
+    ]  # fmt: skip
+    return (Table(caption, columns("kind of transaction", *names), tuple(rows)),)
+
+
+def _named(part: WalTransactions) -> Cell:
+    tables = listed(part.tables) if part.tables else "rows of no table"
+    return Cell(listed(part.kinds, "or"), note=tables) if part.kinds else Cell(tables)
+
+
+def _kind(part: WalTransactions | None, stage: StageWal | None) -> Cell:
+    if stage is None or not stage.transactions:
+        return _NOT_KNOWN
+    if part is None:
+        return Cell(NOTHING, "quiet")
+    notes = [share_text(part.share)]
+    notes += [f"{share_text(part.image_bytes / part.bytes)} of it images"] if part.images else []
+    return Cell(bytes_text(round(part.bytes)), note=", ".join(notes))
 
 
 def _parts(

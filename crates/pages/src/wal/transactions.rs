@@ -1,0 +1,289 @@
+//! What transactions wrote: bytes of WAL by the set of tables whose rows they changed.
+//!
+//! WAL does not say which transaction of an application a transaction was. Those of one kind change
+//! rows of the same tables, so this set stands for the kind. Locks of rows, indexes and what a page
+//! is cleaned of on the way do not tell kinds apart: their bytes count, their tables do not.
+
+use foldhash::{HashMap, HashMapExt as _};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{
+    bytes::Cursor,
+    relation::{Fork, Locator},
+    version::Major,
+    wal::{count::Count, record::Record},
+};
+
+/// Sets that are told apart; those of DDL have no end.
+const KINDS_MAX: usize = 4096;
+const TRANSACTION: u8 = 1;
+const HEAP2: u8 = 9;
+const HEAP: u8 = 10;
+const MULTI_INSERT: u8 = 0x50;
+/// `INSERT`, `DELETE`, `UPDATE`, `HOT_UPDATE`.
+const ROW_CHANGES: [u8; 4] = [0x00, 0x10, 0x20, 0x40];
+const COMMIT: u8 = 0x00;
+const ABORT: u8 = 0x20;
+const COMMIT_PREPARED: u8 = 0x30;
+const ABORT_PREPARED: u8 = 0x40;
+const HAS_INFO: u8 = 0x80;
+const HAS_DATABASE: u32 = 1;
+const HAS_SUBTRANSACTIONS: u32 = 1 << 1;
+const HAS_RELATIONS: u32 = 1 << 2;
+const HAS_INVALIDATIONS: u32 = 1 << 3;
+const HAS_TWO_PHASE: u32 = 1 << 4;
+const HAS_DROPPED_STATISTICS: u32 = 1 << 8;
+
+/// A relation, which WAL knows by its files only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub struct RelationPlace {
+    /// OID of its tablespace.
+    pub tablespace: u32,
+    /// OID of its database; 0: shared.
+    pub database: u32,
+    /// Its files' name.
+    pub relfilenode: u32,
+}
+
+/// What transactions, or records of none, wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct TransactionUse {
+    /// Transactions; subtransactions are a part of theirs.
+    pub transactions: u64,
+    /// Their records.
+    pub records: u64,
+    /// Bytes of these, images included.
+    pub bytes: u64,
+    /// Full page images in them.
+    pub images: u64,
+    /// Bytes of these.
+    pub image_bytes: u64,
+}
+
+/// Committed transactions that changed rows of the same tables.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct TransactionKind {
+    /// The tables, ascending; none: rows of no table were changed.
+    pub tables: Vec<RelationPlace>,
+    /// What they wrote.
+    pub used: TransactionUse,
+}
+
+/// All records of a range, by what became of their transactions: each is in one of these.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct TransactionSums {
+    /// Committed, by the tables whose rows they changed, most bytes first.
+    pub committed: Vec<TransactionKind>,
+    /// Committed, of further sets of tables than are told apart.
+    pub further: TransactionUse,
+    /// Rolled back.
+    pub rolled_back: TransactionUse,
+    /// Neither committed nor rolled back by the end of the range.
+    pub unfinished: TransactionUse,
+    /// Records of no transaction, e.g. of checkpoints and vacuum.
+    pub outside: TransactionUse,
+}
+
+/// A transaction that has not ended.
+#[derive(Debug, Default)]
+struct Open {
+    wrote: Count,
+    /// Places of tables, each once, in the order in which they came.
+    tables: Vec<usize>,
+}
+
+impl Open {
+    fn change(&mut self, table: usize) {
+        if !self.tables.contains(&table) {
+            self.tables.push(table);
+        }
+    }
+}
+
+/// Follows transactions from record to record.
+#[derive(Debug)]
+pub(super) struct Transactions {
+    major: Major,
+    open: HashMap<u32, Open>,
+    /// Of transactions that ended: what they allocated is used again.
+    spare: Vec<Open>,
+    committed: HashMap<Vec<usize>, TransactionUse>,
+    further: TransactionUse,
+    rolled_back: TransactionUse,
+    outside: TransactionUse,
+}
+
+impl Transactions {
+    pub(super) fn new(major: Major) -> Self {
+        Self {
+            major,
+            open: HashMap::new(),
+            spare: Vec::new(),
+            committed: HashMap::new(),
+            further: TransactionUse::default(),
+            rolled_back: TransactionUse::default(),
+            outside: TransactionUse::default(),
+        }
+    }
+
+    /// Takes the next record; `table` is the place of what [`changed`] says.
+    pub(super) fn add(&mut self, record: &Record<'_>, wrote: Count, table: Option<usize>) {
+        let ended = Ended::of(record, self.major);
+        let xid = ended.as_ref().map_or(record.head.xid, |ended| ended.xid);
+        if xid == 0 {
+            self.outside.take(0, wrote);
+            return;
+        }
+        let spare = &mut self.spare;
+        let open = self.open.entry(xid).or_insert_with(|| spare.pop().unwrap_or_default());
+        open.wrote.add(wrote);
+        if let Some(table) = table {
+            open.change(table);
+        }
+        if let Some(ended) = ended {
+            self.end(&ended);
+        }
+    }
+
+    fn end(&mut self, ended: &Ended) {
+        let mut whole = self.open.remove(&ended.xid).unwrap_or_default();
+        for xid in &ended.subtransactions {
+            let Some(mut part) = self.open.remove(xid) else { continue };
+            whole.wrote.add(part.wrote);
+            part.tables.drain(..).for_each(|table| whole.change(table));
+            self.keep(part);
+        }
+        whole.tables.sort_unstable();
+        if !ended.is_commit {
+            self.rolled_back.take(1, whole.wrote);
+        } else if let Some(known) = self.committed.get_mut(whole.tables.as_slice()) {
+            known.take(1, whole.wrote);
+        } else if self.committed.len() < KINDS_MAX {
+            let mut first = TransactionUse::default();
+            first.take(1, whole.wrote);
+            self.committed.insert(whole.tables.clone(), first);
+        } else {
+            self.further.take(1, whole.wrote);
+        }
+        self.keep(whole);
+    }
+
+    fn keep(&mut self, mut ended: Open) {
+        ended.wrote = Count::default();
+        ended.tables.clear();
+        self.spare.push(ended);
+    }
+
+    /// All of them; `locator` tells a place.
+    pub(super) fn sums(&self, locator: impl Fn(usize) -> Locator) -> TransactionSums {
+        let mut unfinished = TransactionUse::default();
+        self.open.values().for_each(|open| unfinished.take(1, open.wrote));
+        let mut committed: Vec<TransactionKind> = self
+            .committed
+            .iter()
+            .map(|(places, used)| {
+                let of = |place: &usize| RelationPlace::of(locator(*place));
+                let mut tables: Vec<RelationPlace> = places.iter().map(of).collect();
+                tables.sort_unstable();
+                TransactionKind { tables, used: *used }
+            })
+            .collect();
+        committed.sort_by(|one, other| {
+            other.used.bytes.cmp(&one.used.bytes).then_with(|| one.tables.cmp(&other.tables))
+        });
+        TransactionSums {
+            committed,
+            further: self.further,
+            rolled_back: self.rolled_back,
+            unfinished,
+            outside: self.outside,
+        }
+    }
+}
+
+impl TransactionUse {
+    fn take(&mut self, transactions: u64, wrote: Count) {
+        self.transactions += transactions;
+        self.records += wrote.records;
+        self.bytes += wrote.bytes;
+        self.images += wrote.images;
+        self.image_bytes += wrote.image_bytes;
+    }
+}
+
+impl RelationPlace {
+    fn of(locator: Locator) -> Self {
+        Self {
+            tablespace: locator.tablespace,
+            database: locator.database,
+            relfilenode: locator.relfilenode,
+        }
+    }
+}
+
+/// The table whose rows a record changes.
+pub(super) fn changed(record: &Record<'_>) -> Option<Locator> {
+    let info = record.head.info & 0x70;
+    let changes = match record.head.manager {
+        HEAP => ROW_CHANGES.contains(&info),
+        HEAP2 => info == MULTI_INSERT,
+        _ => false,
+    };
+    let mut blocks = record.blocks.iter().filter(|block| changes && block.fork == Fork::Main);
+    blocks.next().map(|block| block.locator)
+}
+
+/// The end of a transaction.
+#[derive(Debug, PartialEq, Eq)]
+struct Ended {
+    xid: u32,
+    is_commit: bool,
+    subtransactions: Vec<u32>,
+}
+
+impl Ended {
+    /// `None`: the record is of something else.
+    fn of(record: &Record<'_>, major: Major) -> Option<Self> {
+        let kind = record.head.info & 0x70;
+        if record.head.manager != TRANSACTION
+            || ![COMMIT, ABORT, COMMIT_PREPARED, ABORT_PREPARED].contains(&kind)
+        {
+            return None;
+        }
+        let is_commit = kind == COMMIT || kind == COMMIT_PREPARED;
+        let mut ended = Self { xid: record.head.xid, is_commit, subtransactions: Vec::new() };
+        // What cannot be read of it is left out: its CRC was right, so that none is expected.
+        ended.read(record, major);
+        Some(ended)
+    }
+
+    fn read(&mut self, record: &Record<'_>, major: Major) -> Option<()> {
+        let mut rest = Cursor::new(record.data);
+        rest.skip(8)?; // when it ended
+        let info = if record.head.info & HAS_INFO == 0 { 0 } else { rest.u32()? };
+        if info & HAS_DATABASE != 0 {
+            rest.skip(8)?;
+        }
+        if info & HAS_SUBTRANSACTIONS != 0 {
+            for _ in 0..rest.u32()? {
+                self.subtransactions.push(rest.u32()?);
+            }
+        }
+        let statistics_bytes = if major.number() >= 18 { 16 } else { 12 };
+        for (flag, bytes) in [
+            (HAS_RELATIONS, 12),
+            (HAS_DROPPED_STATISTICS, statistics_bytes),
+            (HAS_INVALIDATIONS, 16),
+        ] {
+            if info & flag != 0 {
+                let count = usize::try_from(rest.u32()?).ok()?;
+                rest.skip(count.checked_mul(bytes)?)?;
+            }
+        }
+        if info & HAS_TWO_PHASE != 0 {
+            self.xid = rest.u32()?;
+        }
+        Some(())
+    }
+}
