@@ -8,6 +8,7 @@ mod count;
 mod history;
 mod kind;
 mod named;
+mod open;
 mod page;
 mod reading;
 mod record;

@@ -105,6 +105,24 @@ fn transactions_of_one_kind_change_rows_of_the_same_tables() {
     );
 }
 
+/// Numbers of transactions that are open together may end in the same bits.
+#[test]
+fn transactions_far_apart_are_told_apart() {
+    let mut log = Log::of(18);
+    let far = [5, 5 + 4096, 5 + 8192, u32::MAX];
+    for (table, round) in [(10, 0), (11, 1)] {
+        for (at, xid) in far.iter().enumerate() {
+            log.change(*xid, HEAP, 0, table);
+            if at == round {
+                log.transaction(*xid, COMMIT, &words(&[0, 0]));
+            }
+        }
+    }
+    let sums = log.sums("far");
+    assert_eq!(committed(&sums), [(1, 3, vec![10, 11]), (1, 2, vec![10])]);
+    assert_eq!(counts(sums.unfinished), (3, 5));
+}
+
 /// A subtransaction is a part of its transaction, unless it was rolled back before.
 #[test]
 fn subtransactions_are_counted_with_theirs() {

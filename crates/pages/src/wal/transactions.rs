@@ -12,7 +12,11 @@ use crate::{
     bytes::Cursor,
     relation::{Fork, Locator},
     version::Major,
-    wal::{count::Count, record::Record},
+    wal::{
+        count::Count,
+        open::{Open, OpenTransactions},
+        record::Record,
+    },
 };
 
 /// Sets that are told apart; those of DDL have no end.
@@ -85,29 +89,13 @@ pub struct TransactionSums {
     pub outside: TransactionUse,
 }
 
-/// A transaction that has not ended.
-#[derive(Debug, Default)]
-struct Open {
-    wrote: Count,
-    /// Places of tables, each once, in the order in which they came.
-    tables: Vec<usize>,
-}
-
-impl Open {
-    fn change(&mut self, table: usize) {
-        if !self.tables.contains(&table) {
-            self.tables.push(table);
-        }
-    }
-}
-
 /// Follows transactions from record to record.
 #[derive(Debug)]
 pub(super) struct Transactions {
     major: Major,
-    open: HashMap<u32, Open>,
-    /// Of transactions that ended: what they allocated is used again.
-    spare: Vec<Open>,
+    open: OpenTransactions,
+    /// The one that ends, its subtransactions with it.
+    whole: Open,
     committed: HashMap<Vec<usize>, TransactionUse>,
     further: TransactionUse,
     rolled_back: TransactionUse,
@@ -118,8 +106,8 @@ impl Transactions {
     pub(super) fn new(major: Major) -> Self {
         Self {
             major,
-            open: HashMap::new(),
-            spare: Vec::new(),
+            open: OpenTransactions::new(),
+            whole: Open::default(),
             committed: HashMap::new(),
             further: TransactionUse::default(),
             rolled_back: TransactionUse::default(),
@@ -135,8 +123,7 @@ impl Transactions {
             self.outside.take(0, wrote);
             return;
         }
-        let spare = &mut self.spare;
-        let open = self.open.entry(xid).or_insert_with(|| spare.pop().unwrap_or_default());
+        let open = self.open.of(xid);
         open.wrote.add(wrote);
         if let Some(table) = table {
             open.change(table);
@@ -147,38 +134,26 @@ impl Transactions {
     }
 
     fn end(&mut self, ended: &Ended) {
-        let mut whole = self.open.remove(&ended.xid).unwrap_or_default();
-        for xid in &ended.subtransactions {
-            let Some(mut part) = self.open.remove(xid) else { continue };
-            whole.wrote.add(part.wrote);
-            part.tables.drain(..).for_each(|table| whole.change(table));
-            self.keep(part);
-        }
+        let Self { open, whole, committed, .. } = self;
+        whole.clear();
+        open.end(ended.xid, whole);
+        ended.subtransactions.iter().for_each(|xid| open.end(*xid, whole));
         whole.tables.sort_unstable();
         if !ended.is_commit {
             self.rolled_back.take(1, whole.wrote);
-        } else if let Some(known) = self.committed.get_mut(whole.tables.as_slice()) {
+        } else if let Some(known) = committed.get_mut(whole.tables.as_slice()) {
             known.take(1, whole.wrote);
-        } else if self.committed.len() < KINDS_MAX {
-            let mut first = TransactionUse::default();
-            first.take(1, whole.wrote);
-            self.committed.insert(whole.tables.clone(), first);
+        } else if committed.len() < KINDS_MAX {
+            committed.entry(whole.tables.clone()).or_default().take(1, whole.wrote);
         } else {
             self.further.take(1, whole.wrote);
         }
-        self.keep(whole);
-    }
-
-    fn keep(&mut self, mut ended: Open) {
-        ended.wrote = Count::default();
-        ended.tables.clear();
-        self.spare.push(ended);
     }
 
     /// All of them; `locator` tells a place.
     pub(super) fn sums(&self, locator: impl Fn(usize) -> Locator) -> TransactionSums {
         let mut unfinished = TransactionUse::default();
-        self.open.values().for_each(|open| unfinished.take(1, open.wrote));
+        self.open.iter().for_each(|open| unfinished.take(1, open.wrote));
         let mut committed: Vec<TransactionKind> = self
             .committed
             .iter()
