@@ -12,6 +12,7 @@ from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Block, Cell, Section, Table, Text, columns
 
 SHOWN_MAX = 12  # rows of a table
+_SHARE_MIN = 0.0005  # of a kind of transaction in any stage: less is told as 0.0%
 _NOT_KNOWN = Cell("not known", "quiet")
 _OTHERS = (
     ("committed, of other tables", "further"),
@@ -85,19 +86,19 @@ def _transactions(stages: Sequence[StageWal | None], names: Sequence[str]) -> tu
     if not first:
         return ()
     order = sorted(most, key=lambda tables: (-most[tables], tables))
+    shown = [tables for tables in order if most[tables] >= _SHARE_MIN][:SHOWN_MAX]
     caption = (
         "WAL of one transaction by its kind, with the kind's share of the stage's WAL and full page"
         " images. WAL does not name kinds: transactions are told apart by the tables whose rows"
         " they change, and have the name of the workload's transaction that changes just these."
     )
-    left = len(order) - SHOWN_MAX
-    if left > 0:
+    if left := len(order) - len(shown):
         caption += f" {plural(left, 'row')} more are in the JSON."
     rows = [
         (_named(first[tables]), *(
             _kind(of_stage.get(tables), one) for of_stage, one in zip(found, stages, strict=True)
         ))
-        for tables in order[:SHOWN_MAX]
+        for tables in shown
     ]  # fmt: skip
     rows += [
         (Cell(name), *(
@@ -106,6 +107,7 @@ def _transactions(stages: Sequence[StageWal | None], names: Sequence[str]) -> tu
             for one in stages
         ))
         for name, field in _OTHERS
+        if any(one and one.others and getattr(one.others, field) for one in stages)
     ]  # fmt: skip
     return (Table(caption, columns("kind of transaction", *names), tuple(rows)),)
 
