@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.wal_facts import StageWal, WalPart, WalTransactions
@@ -11,6 +12,7 @@ from pgdyno.model.units import bytes_text, share_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Block, Cell, Section, Table, Text, columns
 
+_Key = TypeVar("_Key", str, tuple[str, ...])
 SHOWN_MAX = 12  # rows of a table
 _SHARE_MIN = 0.0005  # of a kind of transaction in any stage: less is told as 0.0%
 _NOT_KNOWN = Cell("not known", "quiet")
@@ -77,25 +79,19 @@ def _figures(one: StageWal) -> tuple[Cell, ...]:
 def _transactions(stages: Sequence[StageWal | None], names: Sequence[str]) -> tuple[Table, ...]:
     """By kind of transaction; none where no window told them."""
     found = [{part.tables: part for part in one.transactions} if one else {} for one in stages]
-    first: dict[tuple[str, ...], WalTransactions] = {}
-    most: dict[tuple[str, ...], float] = {}
-    for of_stage in found:
-        for tables, part in of_stage.items():
-            first.setdefault(tables, part)
-            most[tables] = max(part.share, most.get(tables, 0.0))
-    if not first:
+    one_of = {tables: part for of_stage in found for tables, part in of_stage.items()}
+    if not one_of:
         return ()
-    order = sorted(most, key=lambda tables: (-most[tables], tables))
-    shown = [tables for tables in order if most[tables] >= _SHARE_MIN][:SHOWN_MAX]
+    most = _most({tables: part.share for tables, part in of_stage.items()} for of_stage in found)
+    shown = [tables for tables, share in most.items() if share >= _SHARE_MIN][:SHOWN_MAX]
     caption = (
         "WAL of one transaction by its kind, with the kind's share of the stage's WAL and full page"
         " images. WAL does not name kinds: transactions are told apart by the tables whose rows"
         " they change, and have the name of the workload's transaction that changes just these."
     )
-    if left := len(order) - len(shown):
-        caption += f" {plural(left, 'row')} more are in the JSON."
+    caption += _left_out(len(most) - len(shown))
     rows = [
-        (_named(first[tables]), *(
+        (_named(one_of[tables]), *(
             _kind(of_stage.get(tables), one) for of_stage, one in zip(found, stages, strict=True)
         ))
         for tables in shown
@@ -110,6 +106,19 @@ def _transactions(stages: Sequence[StageWal | None], names: Sequence[str]) -> tu
         if any(one and one.others and getattr(one.others, field) for one in stages)
     ]  # fmt: skip
     return (Table(caption, columns("kind of transaction", *names), tuple(rows)),)
+
+
+def _most(found: Iterable[Mapping[_Key, float]]) -> dict[_Key, float]:
+    """The largest of any stage by key, the largest first."""
+    most: dict[_Key, float] = {}
+    for of_stage in found:
+        for key, value in of_stage.items():
+            most[key] = max(value, most.get(key, 0.0))
+    return dict(sorted(most.items(), key=lambda one: (-one[1], one[0])))
+
+
+def _left_out(count: int) -> str:
+    return f" {plural(count, 'row')} more are in the JSON." if count else ""
 
 
 def _named(part: WalTransactions) -> Cell:
@@ -135,14 +144,9 @@ def _parts(
     caption: str,
 ) -> Table:
     found = [{part.name: part for part in parts(one)} if one else None for one in stages]
-    most: dict[str, float] = {}
-    for of_stage in found:
-        for name, part in (of_stage or {}).items():
-            most[name] = max(part.bytes, most.get(name, 0.0))
-    order = sorted(most, key=lambda name: (-most[name], name))
-    left = len(order) - SHOWN_MAX
-    if left > 0:
-        caption += f" {plural(left, 'row')} more are in the JSON."
+    most = _most({name: part.bytes for name, part in (one or {}).items()} for one in found)
+    shown = [*most][:SHOWN_MAX]
+    caption += _left_out(len(most) - len(shown))
     rows = tuple(
         (
             Cell(name),
@@ -151,7 +155,7 @@ def _parts(
                 for of_stage, one in zip(found, stages, strict=True)
             ),
         )
-        for name in order[:SHOWN_MAX]
+        for name in shown
     )
     return Table(caption, columns(head, *names), rows)
 
