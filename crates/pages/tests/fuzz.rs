@@ -113,11 +113,16 @@ fn wal_of(major: u16, dice: &mut Dice) -> Vec<u8> {
 /// behind the CRC is reached.
 fn sealed_wal(major: u16, dice: &mut Dice) -> Vec<u8> {
     let image = Picture { bytes: 60, hole_at: 40, info: 3, hole_bytes: None };
-    let mut body = Body::default()
-        .block(0, 0, 16_384, 1, b"abc", Some(image))
-        .block(1, 0x80, 0, 2, b"", None)
-        .header(&[253, 1, 0])
-        .data(&[9; 20]);
+    let of_transaction = dice.below(3) == 0;
+    let mut body = if of_transaction {
+        Body::default().data(&end_of_transaction(dice))
+    } else {
+        Body::default()
+            .block(0, 0, 16_384, 1, b"abc", Some(image))
+            .block(1, 0x80, 0, 2, b"", None)
+            .header(&[253, 1, 0])
+            .data(&[9; 20])
+    };
     for _ in 0..=dice.below(4) {
         let at = dice.below(60.min(body.len()));
         body[at] = if dice.below(2) == 0 { dice.byte() } else { body[at] ^ (1 << dice.below(8)) };
@@ -125,9 +130,20 @@ fn sealed_wal(major: u16, dice: &mut Dice) -> Vec<u8> {
     body.truncate(body.len() - dice.below(30) * dice.below(2));
     let mut writer = Writer::new(major, 1 << 20, 1024);
     for _ in 0..3 {
-        writer.record(HEAP, 0, &body);
+        writer.xid = u32::from(dice.byte() % 4);
+        let (manager, info) = if of_transaction { (1, dice.byte()) } else { (HEAP, 0) };
+        writer.record(manager, info, &body);
     }
     writer.pages()
+}
+
+/// What a transaction's end says: its time, flags of what follows, and lists with their lengths.
+fn end_of_transaction(dice: &mut Dice) -> Vec<u8> {
+    let words = (0..4 + dice.below(20)).map(|at| match at {
+        2 => u32::from(dice.byte()) | u32::from(dice.byte() & 1) << 8,
+        _ => [0, 1, 2, 3, 700, 1 << 31, u32::MAX][dice.below(7)],
+    });
+    words.flat_map(u32::to_le_bytes).collect()
 }
 
 fn mutate(mut bytes: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
