@@ -122,7 +122,8 @@ ALTER TABLE parts_2 ALTER text SET STORAGE EXTERNAL;
     run = pgdyno.run(plan({"name": "one"}, workload=script), out=folder / "run.sqlite")
 
     wal = results(run)["one"].wal
-    assert wal is not None and wal.transactions is not None
+    assert wal is not None
+    assert wal.transactions is not None
     (kind,) = (one for one in wal.transactions.committed if one.kinds)
     assert (kind.tables, kind.kinds) == (("parts",), ("put.sql",))
     assert kind.used.transactions > 0.95 * wal.commits

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import queue
 import re
+import socket
 import sys
 import tempfile
 import threading
@@ -25,6 +26,7 @@ from typing import IO, Any, NoReturn
 
 from pgdyno.drive.transport import program
 from pgdyno.model.errors import DriveError, PgdynoError
+from pgdyno.model.system_errors import reason
 from pgdyno.model.wording import plural
 from pgdyno.shell import start
 
@@ -32,6 +34,7 @@ REFUSE_OPEN, ENTER = "--refuse-open", "--enter"
 _NAMESPACE = "pgdyno"
 _ENTERED = "entered"
 _ENTER_S = 60.0
+_ANSWER_S = 5.0
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _REFUSED = "Unauthenticated"  # Ray's word for who has no token
 _SAID_MAX = 250  # letters of a failure
@@ -98,6 +101,26 @@ def _entered() -> Any:  # noqa: ANN401  a module that has no types
     return ray
 
 
+def require_answer(address: str) -> None:
+    """Refuse an address of a cluster, `host:port`, where nobody listens: Ray would try a minute.
+
+    Raises:
+        DriveError: Nobody does, or not within some seconds.
+    """
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdigit() or "/" in host:
+        return  # "auto", or what else Ray makes of it
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWER_S).close()
+    except OSError as error:
+        raise DriveError(
+            f"RAY_ADDRESS is {address}, where nobody answers: {reason(error)}",
+            "Name a node of the cluster that runs, and its port.",
+        ) from error
+    except OverflowError as error:
+        raise DriveError(f"RAY_ADDRESS is {address}; allowed: a port up to 65535") from error
+
+
 def _refuse_open() -> None:
     """Refuse a cluster that lets in who has no token.
 
@@ -106,6 +129,7 @@ def _refuse_open() -> None:
     Raises:
         DriveError: It does, or nothing says that it does not.
     """
+    require_answer(os.environ.get("RAY_ADDRESS", ""))
     words = [sys.executable, *program("pgdyno.drive.ray_bridge"), ENTER]
     until_s = time.monotonic() + _ENTER_S
     with tempfile.TemporaryFile() as log:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -80,3 +81,21 @@ def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(DriveError, match="Ray is not installed, and ray:b is reached by") as caught:
         begin(host_address("ray:b"), Fleet(("ray:b",)), -1, "no.module")
     assert "pgdyno[ray]" in str(caught.value.hint)
+
+
+def test_an_address_where_nobody_answers_is_named_at_once() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # it does not listen
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(DriveError, match=f"RAY_ADDRESS is {address}, where nobody answers"):
+            ray_bridge.require_answer(address)
+
+
+@pytest.mark.parametrize("address", ["", "auto", "ray://head:10001", "local"])
+def test_what_is_no_host_and_port_is_left_to_ray(address: str) -> None:
+    ray_bridge.require_answer(address)
+
+
+def test_an_address_that_answers_is_taken() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listens:
+        ray_bridge.require_answer(f"127.0.0.1:{listens.getsockname()[1]}")
