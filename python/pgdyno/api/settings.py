@@ -11,7 +11,16 @@ from pathlib import Path
 
 from pgdyno.api.table import Table
 from pgdyno.catalog import Entry, entries, layers
-from pgdyno.linter import KINDS, Finding, Severity, Source, System, check, read_source
+from pgdyno.linter import (
+    KINDS,
+    STANDARD_INPUT,
+    Finding,
+    Severity,
+    Source,
+    System,
+    check,
+    read_source,
+)
 from pgdyno.linter.system import GIB
 from pgdyno.model.bounds import require_within
 from pgdyno.model.errors import PlanError
@@ -84,19 +93,26 @@ def lint(
 
     Args:
         files: Judged together: huge pages of sysctl.conf against the cache of postgresql.conf.
+            `-` is standard input, whose kind has to be told.
         kind: Of all files; None: by their names.
         postgres: Major version that they are meant for, see `LINTED_MAJORS`.
         kernel: Version of Linux; None: this machine's.
         memory_gib: Of the machine; None: this one's.
 
     Raises:
-        PlanError: A file cannot be read, a kind or version is unknown, no machine has that memory.
+        PlanError: A file cannot be read or has no known kind, a kind or version is unknown, no
+            machine has that memory.
     """
     require_within("postgres", postgres, *LINTED_MAJORS, "No settings of other versions are known.")
     if memory_gib is not None:
         require_within("memory_gib", memory_gib, _MEMORY_MIN_GIB, None, "It is told in GiB.")
     if kind is not None and kind not in KINDS:
         raise PlanError(f"the kind is {kind!r}, allowed are {', '.join(KINDS)}")
+    if (named := [str(path) for path in files].count(STANDARD_INPUT)) > 1:
+        raise PlanError(
+            f"standard input is named {plural(named, 'time')}, allowed is once",
+            "It can be read only once: name other files by their paths.",
+        )
     sources = tuple(read_source(str(path), kind) for path in files)
     found = tuple(check(sources, _system(postgres, kernel, memory_gib)))
     return Linted(found, sources)

@@ -33,7 +33,8 @@ def lint(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="postgresql.conf, sysctl.conf, fstab, limits.conf, grub, a script, a plan.",
+            help="postgresql.conf, sysctl.conf, fstab, limits.conf, grub, a script, a plan;"
+            " -: standard input, with --kind.",
         ),
     ],
     kind: Annotated[

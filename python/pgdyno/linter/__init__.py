@@ -2,11 +2,12 @@
 
 from pgdyno.linter.check import check
 from pgdyno.linter.finding import Finding, Severity
-from pgdyno.linter.source import KINDS, Assignment, Kind, Source, read_source
+from pgdyno.linter.source import KINDS, STANDARD_INPUT, Assignment, Kind, Source, read_source
 from pgdyno.linter.system import System
 
 __all__ = [
     "KINDS",
+    "STANDARD_INPUT",
     "Assignment",
     "Finding",
     "Kind",

@@ -15,11 +15,14 @@ from typing import Any, Literal, TypeAlias, get_args
 from pgdyno.catalog import knobs, known_settings
 from pgdyno.linter.commands import settings
 from pgdyno.model.errors import PlanError
-from pgdyno.plan.schema.files import BadFile, text_file
+from pgdyno.plan.schema.files import BadFile, standard_input, text_file
 from pgdyno.plan.schema.toml import BadToml, parse_toml, toml_value
 
 Kind: TypeAlias = Literal["postgresql", "sysctl", "fstab", "limits", "boot", "commands", "plan"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+STANDARD_INPUT = "-"
+"""The path that stands for standard input; a file of this name is `./-`."""
+_STANDARD_INPUT_SHOWN = "standard input"
 _NAMES: tuple[tuple[str, Kind], ...] = (
     (r"postgresql.*\.conf$", "postgresql"),
     (r"sysctl|^\d\d-.*\.conf$", "sysctl"),
@@ -29,6 +32,7 @@ _NAMES: tuple[tuple[str, Kind], ...] = (
     (r"\.sh$|^rc\.local$", "commands"),
     (r"\.toml$", "plan"),
 )
+_NAME_KIND = f"Name it: --kind {', '.join(KINDS)}."
 _FOLDERS: dict[str, Kind] = {"sysctl.d": "sysctl", "limits.d": "limits", "conf.d": "postgresql"}
 _POSTGRESQL = re.compile(r"([A-Za-z_][\w.$]*)\s*(?:=\s*|\s)('(?:[^']|'')*'|[^\s#']+)\s*(?:#.*)?$")
 _INCLUDES = ("include", "include_if_exists", "include_dir")
@@ -76,17 +80,30 @@ def read_source(path: str, kind: Kind | None = None) -> Source:
     """Read a file.
 
     Args:
-        path: As given.
+        path: As given; `-`: standard input, which has no name to tell its kind by.
         kind: None: by its name.
 
     Raises:
         PlanError: It cannot be read, or its name does not tell of which kind it is.
     """
+    if path == STANDARD_INPUT:
+        return _read_standard_input(kind)
     try:
         text = text_file(path)
     except BadFile as error:
         raise PlanError(f"{path} {error}") from error
     return parse(path, kind or kind_of(path), text)
+
+
+def _read_standard_input(kind: Kind | None) -> Source:
+    shown = _STANDARD_INPUT_SHOWN
+    if kind is None:  # before it is read, which may wait
+        raise PlanError(f"{shown}: it has no name that says what it is", _NAME_KIND)
+    try:
+        text = standard_input()
+    except BadFile as error:
+        raise PlanError(f"{shown} {error}") from error
+    return parse(shown, kind, text)
 
 
 def kind_of(path: str) -> Kind:
@@ -101,9 +118,7 @@ def kind_of(path: str) -> Kind:
     for pattern, kind in _NAMES:
         if re.search(pattern, name):
             return kind
-    raise PlanError(
-        f"{path}: its name does not say what it is", f"Name it: --kind {', '.join(KINDS)}."
-    )
+    raise PlanError(f"{path}: its name does not say what it is", _NAME_KIND)
 
 
 def parse(path: str, kind: Kind, text: str) -> Source:

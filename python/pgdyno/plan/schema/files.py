@@ -1,6 +1,7 @@
 """Files that a person names, read safely: the one reader for plans, mixes, scripts, configuration.
 
-Regular files only, within a bound, text in UTF-8. A device, a pipe or a socket is told from a file
+What a person sends to standard input is read by the same rules, but for what it is. Of files:
+regular files only, within a bound, text in UTF-8. A device, a pipe or a socket is told from a file
 before it is opened, so that nothing waits, rewinds or fills the memory. What a plan stores must lie
 in the plan's folder, after all links are followed; who calls turns `BadFile` into an error.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 import io
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,7 +51,31 @@ def text_file(
     Raises:
         BadFile: It cannot be read, is not a regular file, too large, elsewhere, or not UTF-8.
     """
-    data = _bytes(path, bytes_max, within)
+    return _decoded(_bytes(path, bytes_max, within))
+
+
+def standard_input(bytes_max: int = TEXT_BYTES_MAX) -> str:
+    """The text of what is sent to standard input, until it ends; it may well be a pipe.
+
+    Args:
+        bytes_max: The most that it may have.
+
+    Raises:
+        BadFile: It cannot be read, is too large, or not UTF-8.
+    """
+    try:
+        if sys.stdin is None:  # it was closed before we began
+            raise BadFile("cannot be read: it is closed")
+        data = sys.stdin.buffer.read(bytes_max + 1)
+    except OSError as error:
+        raise BadFile(f"cannot be read: {reason(error)}") from error
+    _require_no_database(data)
+    if len(data) > bytes_max:  # how many more is not read to be told
+        raise BadFile(f"has {len(data)} bytes or more, allowed are {bytes_max}")
+    return _decoded(data)
+
+
+def _decoded(data: bytes) -> str:
     for mark, name in _BOMS:
         if data.startswith(mark):
             raise BadFile(f"is {name}, allowed is UTF-8")
@@ -104,13 +130,17 @@ def _bytes(path: str | os.PathLike[str], bytes_max: int, within: Path | None) ->
             size = max(len(data), os.fstat(handle).st_size)
         except OSError as error:
             raise BadFile(f"cannot be read: {reason(error)}") from error
+    _require_no_database(data)
+    if len(data) > bytes_max:
+        raise BadFile(f"has {size} bytes, allowed are {bytes_max}")
+    return bytes(data)
+
+
+def _require_no_database(data: bytes | bytearray) -> None:
     if data.startswith(_SQLITE):
         raise BadFile(
             "is a database and no text; a run file is for `pgdyno resume` and `pgdyno report`"
         )
-    if len(data) > bytes_max:
-        raise BadFile(f"has {size} bytes, allowed are {bytes_max}")
-    return bytes(data)
 
 
 @contextmanager
