@@ -47,6 +47,7 @@ from pgdyno.analysis.run import analyse
 from pgdyno.analysis.server_facts import ServerRow, ServersFacts, UnlikeSetting
 from pgdyno.analysis.setting_facts import ServerSetting
 from pgdyno.analysis.snapshot_facts import (
+    PlanByRound,
     PlanChange,
     PlanDifference,
     Plans,
@@ -262,6 +263,7 @@ def _with_what_the_server_counted(facts: Facts) -> Facts:
             34, (PlanChange("no_stock", names[0], 2, f"Seq Scan on {LONG}", "Index Scan"),),
             (PlanDifference("pay_name", tuple(f"Index Scan by {LONG}_{n}" for n in names)),),
             (("no_items", f"relation {LONG} does not exist"),),
+            (PlanByRound("no_stock", names[0], ((f"Seq Scan on {LONG}", (1,)), (LONG, (2,)))),),
         ),
         processes=tuple(
             ProcessRow(role, (ProcessUse(cpus, waiting, read, written),) * (len(names) - 1)

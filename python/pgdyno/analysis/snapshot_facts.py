@@ -65,7 +65,16 @@ class PlanDifference:
     """A statement whose generic plan is not the same in all stages when their windows begin."""
 
     statement: str
-    shapes: tuple[str | None, ...]  # in the order of the plan; None: not known there
+    shapes: tuple[str | None, ...]  # in the order of the plan; None: not known, or not one there
+
+
+@dataclass(frozen=True, slots=True)
+class PlanByRound:
+    """A statement whose generic plan is not the same in all rounds of one stage."""
+
+    statement: str
+    stage: str
+    shapes: tuple[tuple[str, tuple[int, ...]], ...]  # each, and the rounds that began with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +85,4 @@ class Plans:
     changes: tuple[PlanChange, ...]
     differences: tuple[PlanDifference, ...]
     refused: tuple[tuple[str, str], ...]  # a statement without a known plan, and the server's word
+    by_round: tuple[PlanByRound, ...] = ()

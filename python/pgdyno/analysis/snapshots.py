@@ -13,6 +13,7 @@ from itertools import chain
 from statistics import fmean
 
 from pgdyno.analysis.snapshot_facts import (
+    PlanByRound,
     PlanChange,
     PlanDifference,
     Plans,
@@ -269,7 +270,10 @@ def _last_part(name: str) -> str:
 def plan_facts(
     stages: Sequence[str], trials: Sequence[TrialRecord], snapshots: SnapshotsByTrial
 ) -> Plans | None:
-    """Plans that changed in a window or differ between stages; None: none was looked at."""
+    """Plans that changed in a window, or differ between rounds of a stage or between stages.
+
+    None: none was looked at.
+    """
     by_stage = {one: _ends("plans", one, trials, snapshots) for one in stages}
     windows = [window for of_stage in by_stage.values() for window in of_stage]
     if not windows:
@@ -286,6 +290,12 @@ def plan_facts(
         changes=tuple(change for window in windows for change in _changes(window)),
         differences=tuple(_differences(sorted(known), by_stage)),
         refused=tuple(sorted((name, why) for name, why in refused.items() if name not in known)),
+        by_round=tuple(
+            PlanByRound(name, stage, tuple((shape, tuple(rounds)) for shape, rounds in found))
+            for stage, of_stage in by_stage.items()
+            for name, shapes in sorted(_begun_with(of_stage).items())
+            if len(found := shapes.items()) > 1
+        ),
     )
 
 
@@ -305,9 +315,9 @@ def _changes(window: _Ends) -> Iterator[PlanChange]:
 def _differences(
     names: Sequence[str], by_stage: Mapping[str, Sequence[_Ends]]
 ) -> Iterator[PlanDifference]:
-    first = [_first_shapes(windows) for windows in by_stage.values()]
+    begun = [_begun_with(windows) for windows in by_stage.values()]
     for name in names:
-        shapes = tuple(of_stage.get(name) for of_stage in first)
+        shapes = tuple(_only(of_stage.get(name, {})) for of_stage in begun)
         if len({one for one in shapes if one is not None}) > 1:
             yield PlanDifference(name, shapes)
 
@@ -315,12 +325,29 @@ def _differences(
 def shapes_of(
     stage: str, trials: Sequence[TrialRecord], snapshots: SnapshotsByTrial
 ) -> dict[str, str]:
-    """The plans of a stage's statements, as its first window began with."""
-    return _first_shapes(_ends("plans", stage, trials, snapshots))
+    """The plans that a stage's windows began with, by statement; several where rounds differ."""
+    begun = _begun_with(_ends("plans", stage, trials, snapshots))
+    return {name: _SHAPES_APART.join(sorted(shapes)) for name, shapes in begun.items()}
 
 
-def _first_shapes(windows: Sequence[_Ends]) -> dict[str, str]:
-    """Of the first trial: later ones begin on the same data."""
-    if not windows:
-        return {}
-    return {_name(row): str(row["shape"]) for row in windows[0].begin if row["shape"]}
+_SHAPES_APART = ", in other rounds "
+
+
+def _begun_with(windows: Sequence[_Ends]) -> dict[str, dict[str, list[int]]]:
+    """By statement the plans that windows of a stage began with, and in which rounds.
+
+    Rounds begin on the same data, and yet not always with the same plan: statistics are a sample,
+    and a server that is not ours goes on between them.
+    """
+    found: dict[str, dict[str, list[int]]] = {}
+    for window in windows:
+        for row in window.begin:
+            if row["shape"]:
+                shapes = found.setdefault(_name(row), {})
+                shapes.setdefault(str(row["shape"]), []).append(window.record.round)
+    return found
+
+
+def _only(shapes: Mapping[str, Sequence[int]]) -> str | None:
+    """The plan of all rounds; None: not known, or it is not the stage that decides which it is."""
+    return next(iter(shapes)) if len(shapes) == 1 else None

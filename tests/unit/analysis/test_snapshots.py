@@ -7,7 +7,13 @@ from typing import Literal
 
 import pytest
 
-from pgdyno.analysis.snapshots import analyze_marks, plan_facts, statement_rows, table_rows
+from pgdyno.analysis.snapshots import (
+    analyze_marks,
+    plan_facts,
+    shapes_of,
+    statement_rows,
+    table_rows,
+)
 from pgdyno.model.event_detail import EventDetail
 from pgdyno.model.run import Cell, Event, SnapshotRows, TrialRecord, TrialState
 from pgdyno.model.statement_counts import MOST, statement_growth
@@ -227,3 +233,31 @@ def test_plans_that_differ_between_stages_are_told_and_unknown_ones_do_not_diffe
     assert difference.shapes == ("Index Scan stock", "Seq Scan stock", None)
     assert found.refused == (("cut", "canceling statement due to lock timeout"),)
     assert plan_facts(["one"], trials, {}) is None
+
+
+def test_a_plan_that_differs_between_rounds_of_a_stage_is_no_difference_of_stages() -> None:
+    index, seq = plan("Index Scan stock"), plan("Seq Scan stock")
+    item, pay = plan("Index Scan item", "no_item"), plan("Result", "pay")
+    trials = [
+        replace(TRIALS[0], number=number, round=at, stage=stage)
+        for number, (at, stage) in enumerate(
+            [(1, "one"), (1, "two"), (2, "one"), (2, "two"), (3, "one"), (3, "two")], start=1
+        )
+    ]
+    began = {
+        1: [index, item], 2: [seq, plan("Seq Scan item", "no_item"), pay],
+        3: [seq, item], 4: [seq, plan("Seq Scan item", "no_item"), pay],
+        5: [index, item], 6: [seq, plan("Seq Scan item", "no_item"), pay],
+    }  # fmt: skip
+    snapshots = {number: read("plans", rows, rows) for number, rows in began.items()}
+    found = plan_facts(["one", "two"], trials, snapshots)
+
+    assert found is not None
+    (within,) = found.by_round
+    assert (within.statement, within.stage) == ("no_stock", "one")
+    assert within.shapes == (("Index Scan stock", (1, 3)), ("Seq Scan stock", (2,)))
+    assert [one.statement for one in found.differences] == ["no_item"]
+    assert found.changes == ()
+    assert shapes_of("two", trials, snapshots)["no_stock"] == "Seq Scan stock"
+    several = "Index Scan stock, in other rounds Seq Scan stock"
+    assert shapes_of("one", trials, snapshots)["no_stock"] == several

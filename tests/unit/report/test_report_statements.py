@@ -7,6 +7,7 @@ from typing import Any
 
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.snapshot_facts import (
+    PlanByRound,
     PlanChange,
     PlanDifference,
     Plans,
@@ -82,3 +83,16 @@ def test_a_change_in_several_rounds_is_told_once_and_stages_with_one_plan_togeth
     assert isinstance(differing, Points)
     first, second = (stage.name for stage in facts.stages[:2])
     assert differing.items == (f"no_item: `Index Scan` in {first}; `Seq Scan` in {second}.",)
+
+
+def test_plans_of_rounds_are_told_of_their_stage_and_not_as_the_same(facts: Facts) -> None:
+    several = PlanByRound("no_item", "tuned", (("Index Scan", (1, 3)), ("Seq Scan", (2,))))
+    one = section(found(facts, plans=replace(NONE, by_round=(several,))))
+    assert one is not None
+    warning, told = one.blocks
+    assert isinstance(warning, Text)
+    assert warning.text.startswith("Rounds of one stage began with other plans of the same")
+    assert isinstance(told, Points)
+    assert told.items == (
+        "no_item in tuned: `Index Scan` in rounds 1 and 3; `Seq Scan` in round 2.",
+    )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.snapshot_facts import (
+    PlanByRound,
     PlanChange,
     PlanDifference,
     Plans,
@@ -124,10 +125,17 @@ def _plans(plans: Plans, names: Sequence[str]) -> Iterator[Block]:
             f" is a mixture of the two. {for_values}", "warn",
         )  # fmt: skip
         yield Points(tuple(_changes(plans.changes)))
+    if plans.by_round:
+        yield Text(
+            "Rounds of one stage began with other plans of the same statement, so that the numbers"
+            " of the stage are of several plans. It is not the stage that decides between these."
+            f" {for_values}", "warn",
+        )  # fmt: skip
+        yield Points(tuple(map(_by_round, plans.by_round)))
     if plans.differences:
         yield Text(f"Stages began with other plans of the same statement. {for_values}")
         yield Points(tuple(_difference(one, names) for one in plans.differences))
-    if plans.statements and not (plans.changes or plans.differences):
+    if plans.statements and not (plans.changes or plans.by_round or plans.differences):
         both = plural(plans.statements, "statement")
         yield Text(
             f"The plans of {both} were the same at both ends of every window and in all stages."
@@ -140,13 +148,21 @@ def _plans(plans: Plans, names: Sequence[str]) -> Iterator[Block]:
 
 def _changes(changes: Sequence[PlanChange]) -> Iterator[str]:
     """One sentence for all rounds of a stage in which the same happened."""
-    rounds: dict[tuple[str, str, str, str], list[str]] = {}
+    rounds: dict[tuple[str, str, str, str], list[int]] = {}
     for one in changes:
         alike = rounds.setdefault((one.statement, one.stage, one.before, one.after), [])
-        alike.append(str(one.round))
+        alike.append(one.round)
     for (statement, stage, before, after), found in rounds.items():
-        which = f"{'round' if len(found) == 1 else 'rounds'} {listed(found)} of {stage}"
-        yield f"{statement} in {which}: from `{before}` to `{after}`."
+        yield f"{statement} in {_rounds(found)} of {stage}: from `{before}` to `{after}`."
+
+
+def _by_round(one: PlanByRound) -> str:
+    said = "; ".join(f"`{shape}` in {_rounds(rounds)}" for shape, rounds in one.shapes)
+    return f"{one.statement} in {one.stage}: {said}."
+
+
+def _rounds(numbers: Sequence[int]) -> str:
+    return f"{'round' if len(numbers) == 1 else 'rounds'} {listed(list(map(str, numbers)))}"
 
 
 def _difference(one: PlanDifference, names: Sequence[str]) -> str:
