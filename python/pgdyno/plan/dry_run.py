@@ -34,7 +34,13 @@ from pgdyno.plan.estimate.needs import (
     shared,
 )
 from pgdyno.plan.resolve.builds import NO_BUILDS, Builds
-from pgdyno.plan.settings.checkpoints import cycle_lines, expected_cycle_s, protocol_text
+from pgdyno.plan.settings.checkpoints import (
+    cycle_lines,
+    expected_cycle_s,
+    longer_s,
+    longest_cycle_s,
+    protocol_text,
+)
 from pgdyno.plan.settings.configured import Configured
 from pgdyno.plan.settings.fleet import fleet_text
 from pgdyno.plan.settings.initdb import after_initdb
@@ -84,7 +90,7 @@ def render_dry_run(
         Text(),
         _facts(plan, server, host),
         *_stages(plan, configs, host),
-        *_trials(plan, _cycles(plan, configs, host)),
+        *_trials(plan, *_cycles(plan, configs, host)),
         *_needs(plan, configs, host, fixtures),
         *(line for one in (server, *server.others) for line in _rights(plan, one, server)),
         *_rights_there(plan, server),
@@ -310,14 +316,20 @@ def _origin(setting: Setting) -> str:
     return "plan" if kind is OriginKind.PLAN else detail
 
 
-def _cycles(plan: Plan, configs: Sequence[Configured], host: HostFacts) -> dict[str, float]:
-    return {
-        stage.name: expected_cycle_s(config, host.cpus)
-        for stage, config in zip(plan.stages, configs, strict=True)
-    }
+def _cycles(
+    plan: Plan, configs: Sequence[Configured], host: HostFacts
+) -> tuple[dict[str, float], dict[str, float]]:
+    """How long a checkpoint cycle of each stage is expected to last, and how long it may."""
+    by_stage = {one.name: config for one, config in zip(plan.stages, configs, strict=True)}
+    return (
+        {name: expected_cycle_s(config, host.cpus) for name, config in by_stage.items()},
+        {name: longest_cycle_s(config) for name, config in by_stage.items()},
+    )
 
 
-def _trials(plan: Plan, cycles: Mapping[str, float]) -> Iterator[RenderableType]:
+def _trials(
+    plan: Plan, cycles: Mapping[str, float], longest: Mapping[str, float]
+) -> Iterator[RenderableType]:
     yield _heading("Trials")
     yield Text()
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
@@ -335,15 +347,25 @@ def _trials(plan: Plan, cycles: Mapping[str, float]) -> Iterator[RenderableType]
     each = seconds_text(plan.protocol.warmup_s + plan.protocol.window_s)
     measuring, other = plan.estimate.measuring_s, plan.estimate.other_s
     yield Text()
-    lines = list(cycle_lines(plan.protocol, cycles))
+    lines = list(cycle_lines(plan.protocol, cycles, longest))
     of = "" if lines else f" of {each}"
     most = ", if no look decides" if plan.protocol.stop == "decided" else ""
     trials = plural(len(plan.trials), "trial")
-    yield Text(f"{trials}{of}{most}: {seconds_text(measuring)} of measuring")
+    more_s = longer_s(plan.protocol, plan.trials, cycles, longest)
+    yield Text(
+        f"{trials}{of}{most}: {seconds_text(measuring)} of measuring{_up_to(measuring, more_s)}"
+    )
     for line in lines:
         yield Text(f"  {line}")
     yield Text(f"about {seconds_text(other)} for loading, restoring, starting, checking")
-    yield Text(f"about {seconds_text(measuring + other)} in all{most}", style="bold")
+    in_all = measuring + other
+    yield Text(f"about {seconds_text(in_all)} in all{most}{_up_to(in_all, more_s)}", style="bold")
+
+
+def _up_to(seconds: float, more_s: float) -> str:
+    if more_s <= 0:
+        return ""
+    return f", up to {seconds_text(seconds + more_s)} where little WAL is written"
 
 
 def _letters(row: Sequence[str]) -> int:

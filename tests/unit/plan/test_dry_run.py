@@ -51,6 +51,32 @@ def test_a_look_is_told_as_what_it_does() -> None:
     )
 
 
+def test_cycles_are_forecast_by_the_fastest_wal_and_by_time() -> None:
+    said = " ".join(printed("demo").split())
+    assert "initdb: checkpoints every 11 s or so, trials of 34 s, if all CPUs write WAL as" in said
+    assert "if they write less, up to every 5 min 00 s, trials of up to 15 min 00 s async" in said
+    assert "8 min 59 s of measuring, up to 4 h 00 min where little WAL is written" in said
+    assert "about 10 min 50 s in all, if no look decides, up to 4 h 01 min where little" in said
+
+
+def test_cycles_that_time_ends_have_one_forecast() -> None:
+    said = " ".join(printed("demo", "stage.initdb.settings.checkpoint_timeout=30s").split())
+    assert "initdb: checkpoints every 11 s or so" in said
+    assert "up to every 30 s, trials of up to 1 min 30 s async-commit" in said
+    by_time = "stage.initdb.settings.max_wal_size=64GB"
+    said = " ".join(
+        printed("demo", "stage.initdb.settings.checkpoint_timeout=30s", by_time).split()
+    )
+    assert "initdb: checkpoints every 30 s or so, trials of 1 min 30 s async-commit" in said
+    assert "little WAL" not in said
+
+
+def test_anchors_stay_anchors_where_cycles_last_longer() -> None:
+    follows = ("protocol.checkpoints=anchors", "protocol.stop=rounds", "protocol.anchors=1")
+    said = " ".join(printed("demo", *follows, "stage.initdb.settings.max_wal_size=64GB").split())
+    assert "initdb: checkpoints every 5 min 00 s or so, 1 anchor of 6 min 30 s async-commit" in said
+
+
 def test_hosts_fill_the_tables_as_well_and_that_is_said() -> None:
     hosts = 'fleet.hosts=["local:a", "local:b"]'
     assert "load from local:a and local:b, its tables as well" in printed("demo", hosts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import ceil
 
 from pgdyno.model.cycle import (
@@ -12,7 +13,7 @@ from pgdyno.model.cycle import (
     Checkpoints,
     Spacing,
 )
-from pgdyno.model.plan import Protocol, Stage
+from pgdyno.model.plan import Protocol, Stage, Trial
 from pgdyno.model.units import seconds_text
 from pgdyno.model.wording import plural
 from pgdyno.plan.schema.complaint import Complaint
@@ -60,20 +61,30 @@ def expected_cycle_s(config: Configured, cpus: int) -> float:
     """How long a checkpoint cycle of a stage lasts, by an assumed rate of WAL.
 
     A load like TPC-C with all CPUs busy writes much WAL while most pages that it touches are
-    touched for the first time in the cycle, and less afterwards.
+    touched for the first time in the cycle, and less afterwards. Most other loads write less, so
+    that their cycles last longer, up to `longest_cycle_s`.
     """
-    timeout_us, wal = config.size("checkpoint_timeout"), config.size("max_wal_size")
-    spacing = Spacing(
-        _TIMEOUT_S if timeout_us is None else timeout_us / _MICROSECONDS,
-        _WAL_BYTES if wal is None else float(wal),
-        config.number("checkpoint_completion_target") or _TARGET,
-    )
+    spacing = _spacing(config)
     by_wal = spacing.max_wal_bytes / (1 + spacing.completion_target) / cpus
     fresh = _FRESH_S * _FRESH_BYTES_PER_S
     seconds = by_wal / _FRESH_BYTES_PER_S
     if by_wal > fresh:
         seconds = _FRESH_S + (by_wal - fresh) / _LATER_BYTES_PER_S
     return min(spacing.timeout_s, seconds)
+
+
+def longest_cycle_s(config: Configured) -> float:
+    """How long a checkpoint cycle of a stage lasts where WAL comes too slowly to end it before."""
+    return _spacing(config).timeout_s
+
+
+def _spacing(config: Configured) -> Spacing:
+    timeout_us, wal = config.size("checkpoint_timeout"), config.size("max_wal_size")
+    return Spacing(
+        _TIMEOUT_S if timeout_us is None else timeout_us / _MICROSECONDS,
+        _WAL_BYTES if wal is None else float(wal),
+        config.number("checkpoint_completion_target") or _TARGET,
+    )
 
 
 def following(protocol: Protocol, cycle: float) -> Checkpoints:
@@ -95,6 +106,42 @@ def driven_s(protocol: Protocol, cycle: float, round_number: int = 1) -> float:
     return planned
 
 
+def longest_driven_s(
+    protocol: Protocol, cycle: float, longest: float, round_number: int = 1
+) -> float:
+    """The same where cycles last longer than was expected when it was decided how to follow them.
+
+    Args:
+        protocol: How stages are measured.
+        cycle: As `expected_cycle_s`.
+        longest: As `longest_cycle_s`.
+        round_number: Of the trial.
+    """
+    decided = replace(protocol, checkpoints=following(protocol, cycle))
+    return driven_s(decided, longest, round_number)
+
+
+def longer_s(
+    protocol: Protocol,
+    trials: Sequence[Trial],
+    cycles: Mapping[str, float],
+    longest: Mapping[str, float],
+) -> float:
+    """By how much all trials together last longer where WAL is too slow to end any cycle.
+
+    Args:
+        protocol: How stages are measured.
+        trials: All of them.
+        cycles: As `expected_cycle_s`, by the names of stages.
+        longest: The same as `longest_cycle_s`.
+    """
+    return sum(
+        longest_driven_s(protocol, cycles[one.stage], longest[one.stage], one.round)
+        - driven_s(protocol, cycles[one.stage], one.round)
+        for one in trials
+    )
+
+
 def protocol_text(protocol: Protocol) -> str:
     """How the protocol follows checkpoints; empty where it does not."""
     if protocol.checkpoints == "cycles":
@@ -108,15 +155,30 @@ def protocol_text(protocol: Protocol) -> str:
     return ""
 
 
-def cycle_lines(protocol: Protocol, cycles: Mapping[str, float]) -> Iterator[str]:
-    """The length of each stage's cycle and trials, by assumption."""
+def cycle_lines(
+    protocol: Protocol, cycles: Mapping[str, float], longest: Mapping[str, float]
+) -> Iterator[str]:
+    """The length of each stage's cycle and trials: as assumed, and where little WAL is written.
+
+    Args:
+        protocol: How stages are measured.
+        cycles: As `expected_cycle_s`, by the names of stages.
+        longest: The same as `longest_cycle_s`.
+    """
     if protocol.checkpoints == "ignore":
         return
     for stage, cycle in cycles.items():
-        each = seconds_text(driven_s(protocol, cycle))
-        how = following(protocol, cycle)
-        what = plural(protocol.anchors, "anchor") if how == "anchors" else "trials"
-        yield f"{stage}: checkpoints every {seconds_text(cycle)} or so, {what} of {each}"
+        anchors = following(protocol, cycle) == "anchors"
+        what = plural(protocol.anchors, "anchor") if anchors else "trials"
+        text = f"{stage}: checkpoints every {seconds_text(cycle)} or so, {what} of"
+        text += f" {seconds_text(driven_s(protocol, cycle))}"
+        late = longest[stage]
+        if cycle >= late:
+            yield text
+            continue
+        yield f"{text}, if all CPUs write WAL as TPC-C does;"
+        most = seconds_text(longest_driven_s(protocol, cycle, late))
+        yield f"  if they write less, up to every {seconds_text(late)}, {what} of up to {most}"
 
 
 def cycle_complaints(protocol: Protocol, stages: Sequence[Stage]) -> Iterator[Complaint]:
