@@ -21,6 +21,7 @@ from pgdyno.analysis.facts import (
     TrialFacts,
 )
 from pgdyno.analysis.host_facts import FleetFacts
+from pgdyno.analysis.host_use import busy_doubts
 from pgdyno.analysis.hosts import fleet_facts
 from pgdyno.analysis.judge import placement
 from pgdyno.analysis.losses import Losses, with_losses
@@ -103,7 +104,8 @@ def judged(run: RunFile, stored: Stored, losses: Losses | None = None) -> Judged
     further = further_doubts(again, mistakes, placed, cycles.facts, fleet, stages)
     said = answer(stages, measured, audit, differing, metric=plan.workload.headline,
                   quick=plan.quick, looks=plan.protocol.looks,
-                  further=[*_chance(stages, info), *further])  # fmt: skip
+                  further=[*busy_doubts(plan, finished, server_on_host=here),
+                           *_chance(stages, info), *further])  # fmt: skip
     return Judged(
         plan, tuple(trials), tuple(finished), tuple(replaced), series, snapshots, cycles, table,
         measured, stages, compared.warnings, audit, tuple(differing), mistakes, placed, fleet, said,

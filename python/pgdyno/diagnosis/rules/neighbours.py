@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pgdyno.analysis.account_facts import WANTS_CPU
 from pgdyno.analysis.diagnosis_facts import Figure
+from pgdyno.analysis.host_use import HostUse
 from pgdyno.diagnosis import needs
-from pgdyno.diagnosis.host import HostUse, host_use
+from pgdyno.diagnosis.host import host_use
 from pgdyno.diagnosis.rule import (
     Cleared,
     Found,
