@@ -8,7 +8,7 @@ from dataclasses import asdict
 from rich.console import Group, RenderableType
 from rich.text import Text as Line
 
-from pgdyno.analysis.storage_advice import DELAY_US_MIN, THRESHOLDS, not_known, storage_advice
+from pgdyno.analysis.storage_advice import DELAY_US_MIN, not_known, storage_advice
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
 from pgdyno.model.floor import NO_DISK_KNOWN, PATTERNS, PAUSES_US, Pattern
 from pgdyno.model.floor_figures import DEFAULT_METHOD, NEAR_PEAK, PROGRAMS, Doubt
@@ -28,7 +28,7 @@ from pgdyno.report.document import (
 )  # fmt: skip
 from pgdyno.report.html import render_document as render_page
 from pgdyno.report.markdown import render_document as render_markdown
-from pgdyno.report.storage_advice import advice_section, caution, doubtful, sentences
+from pgdyno.report.storage_advice import advice_section, before_advice, doubtful, sentences
 from pgdyno.report.storage_answer import (
     answer,
     flush_text,
@@ -75,8 +75,8 @@ def summary(facts: StorageFacts) -> RenderableType:
     parts += [printed(table) for table in tables(facts)]
     parts += [Line(f"- {item}", style="dim") for item in limits(facts)]
     if follows := (*sentences(facts), *doubtful(facts)):
-        parts += [Line("What follows, to try:", style="bold"), Line(THRESHOLDS, style="dim")]
-        parts += [Line(caveat)] if (caveat := caution(facts)) else []
+        parts += [Line("What follows, to try:", style="bold")]
+        parts += [Line(one, style="dim") for one in before_advice(facts)]
         parts += [Line(f"- {item.replace('`', '')}") for item in follows]
     return Group(*parts)
 

@@ -26,11 +26,17 @@ _UNSTEADY = (
 def advice_section(facts: StorageFacts) -> Section:
     """The last section of the report."""
     items, unknown = sentences(facts), doubtful(facts)
-    about = " ".join(part for part in (_ABOUT, THRESHOLDS, caution(facts)) if part)
-    blocks: list[Block] = [Text(about), Points(items)] if items else []
+    blocks: list[Block] = [Text(" ".join(before_advice(facts)))] if items or unknown else []
+    blocks += [Points(items)] if items else []
     blocks += [Points(unknown)] if unknown else []
     blocks = blocks or [Text(nothing(facts))]
     return Section("advice", "What follows", tuple(blocks))
+
+
+def before_advice(facts: StorageFacts) -> tuple[str, ...]:
+    """What a reader is told before advice, and before what is not known of it: all outputs."""
+    about = _ABOUT if storage_advice(facts) else ""
+    return tuple(part for part in (about, THRESHOLDS, caution(facts)) if part)
 
 
 def nothing(facts: StorageFacts) -> str:

@@ -8,16 +8,18 @@ import re
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from pgdyno.analysis.storage import storage_facts
+from pgdyno.analysis.storage_advice import not_known, storage_advice
 from pgdyno.analysis.storage_facts import StorageFacts
 from pgdyno.api.runs import Run
 from pgdyno.model.errors import PlanError
-from pgdyno.model.floor import ROUNDS_MAX, Probed
+from pgdyno.model.floor import ROUNDS_MAX, PathRound, Probed
 from pgdyno.model.manifest import HostManifest, Installation
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.run import RunInfo
@@ -29,7 +31,7 @@ from pgdyno.report.storage import (
     summary,
     tables,
 )
-from pgdyno.report.storage_advice import nothing
+from pgdyno.report.storage_advice import before_advice, nothing
 from pgdyno.report.storage_answer import answer, warnings
 from pgdyno.report.storage_charts import drawings
 from pgdyno.store.run_file import RunFile
@@ -141,6 +143,24 @@ def test_a_busy_machine_is_told_first_and_before_advice() -> None:
     assert "measure again when the machine is idle before you set anything" in render_md(busy)
     assert "measure again when the machine is idle before you set anything" in shown(busy)
     assert "before you set anything" not in render_md(idle)
+
+
+def test_what_stands_before_advice_stands_on_the_page_where_all_of_it_is_not_known() -> None:
+    def hindered(under_per_s: float) -> PathRound:
+        one = at_rates("/a", 20_000.0, 20_000.0)
+        under = replace(one.mixed.under, per_s=under_per_s)
+        return replace(one, mixed=replace(one.mixed, under=under))
+
+    found = in_rounds(*((hindered(per_s),) for per_s in (3_000.0, 10_000.0, 19_000.0)))
+    busy = replace(found.rounds[0], others_cpus=1.6)
+    unsteady = storage_facts(replace(found, rounds=(busy, *found.rounds[1:])))
+    assert not storage_advice(unsteady)
+    assert not_known(unsteady)
+
+    said = before_advice(unsteady)
+    assert [one.split()[0] for one in said] == ["Advised", "What"]
+    for text in (render_html(unsteady), render_md(unsteady).replace("\\", ""), shown(unsteady)):
+        assert all(one in unescape(text) for one in said)
 
 
 def test_what_was_stopped_says_so() -> None:
