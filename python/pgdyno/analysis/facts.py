@@ -246,9 +246,9 @@ class TrialFacts:
 
 @dataclass(frozen=True, slots=True)
 class AuditFacts:
-    """A property of the inputs over all finished trials, in the widest band that a trial had.
+    """A property of the inputs over all finished trials, beside the widest band that a trial had.
 
-    Shares, means and statistics are averaged by their observations; counts are added.
+    Shares, means and statistics are averaged by observations; counts and their bands are added.
     """
 
     name: str
@@ -259,6 +259,7 @@ class AuditFacts:
     high: float
     unit: str
     ok: bool  # the merged value lies in the band
+    added: bool  # the band is that of all trials together; else of one
     trials: int
     trials_outside: int  # of their own band
 

@@ -37,7 +37,8 @@ def _merge(lines: Sequence[AuditLine]) -> AuditFacts:
     widest = max(lines, key=lambda line: line.high - line.low)
     n = sum(line.n for line in lines)
     low, high = widest.low, widest.high
-    if widest.unit in _AVERAGED:
+    added = widest.unit not in _AVERAGED
+    if not added:
         measured = sum(line.measured * line.n for line in lines) / n if n else widest.measured
     else:
         measured = sum(line.measured for line in lines)
@@ -51,6 +52,7 @@ def _merge(lines: Sequence[AuditLine]) -> AuditFacts:
         high=high,
         unit=widest.unit,
         ok=n > 0 and low <= measured <= high,
+        added=added,
         trials=len(lines),
         trials_outside=sum(not line.ok for line in lines),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,10 @@ from pgdyno.analysis.efficiency import transactions
 from pgdyno.analysis.judge import placement
 from pgdyno.analysis.trust import merged_audit
 from pgdyno.model.run import AuditLine, TrialRecord, TrialResult, TrialState
+from pgdyno.report.document import Table
+from pgdyno.report.sections.trust import section
 from tests.data.miniature import a_result
+from tests.data.pages import facts_of
 
 SHARE = AuditLine("remote payments", "clause 9.2.2.5.4", 0.15, 1_000, 0.14, 0.16, "1")
 
@@ -36,6 +40,28 @@ def test_counts_are_added_to_added_limits() -> None:
     (merged,) = merged_audit(trials(count, count, count), {"s": "one"})
     assert (merged.measured, merged.low, merged.high) == (6.0, 0.0, 30.0)
     assert merged.ok
+
+
+def test_a_band_of_one_trial_beside_a_figure_of_all_is_told_as_such(tmp_path: Path) -> None:
+    count = AuditLine("skipped districts", "clause 2.7.4.2", 2.0, 100, 0.0, 10.0, "districts")
+    outside = replace(SHARE, measured=0.18, n=3_000)
+    found = [
+        line
+        for lines in ((SHARE, outside), (count, count))
+        for line in merged_audit(trials(*lines), {"s": "one"})
+    ]
+    blocks = section(replace(facts_of(tmp_path), audit=tuple(found))).blocks
+    (table,) = (one for one in blocks if isinstance(one, Table) and "asked for" in one.caption)
+
+    assert "all finished trials together, beside the widest band that one" in table.caption
+    assert [one.head for one in table.columns] == [
+        "input", "all trials", "permitted in one", "observations",
+        "trials within their own band", "verdict",
+    ]  # fmt: skip
+    share, districts = ([(cell.text, cell.note) for cell in row[2:]] for row in table.rows)
+    assert share == [("14% to 16%", None), ("4,000", None), ("1 of 2", None), ("outside", None)]
+    assert districts[0] == ("0 to 20 districts", "all together")
+    assert districts[2:] == [("2 of 2", None), ("in the band", None)]
 
 
 def test_one_surprise_in_one_trial_is_not_averaged_away() -> None:

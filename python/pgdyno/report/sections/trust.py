@@ -55,32 +55,28 @@ def _audit(facts: Facts) -> Block:
         why = "pgbench does not report them" if facts.trials_finished else "no trial finished"
         return Text(f"The inputs were not audited: {why}.", "warn")
     return Table(
-        "What was asked for, over all finished trials, against the permitted bands.",
+        "What was asked for: of all finished trials together, beside the widest band that one of"
+        " them has. The more observations, the narrower a band: a trial is held against its own.",
         (
             Column("input", align="left"),
-            Column("measured"),
-            Column("permitted"),
+            Column("all trials"),
+            Column("permitted in one"),
             Column("observations"),
+            Column("trials within their own band"),
             Column("verdict", align="left"),
         ),
         tuple(
             (
                 Cell(line.name, note=line.source),
                 Cell(_value(line, line.measured)),
-                Cell(_band(line)),
+                Cell(_band(line), note="all together" if line.added and line.trials > 1 else None),
                 Cell(count_text(line.n)),
-                _in_band(line),
+                Cell(f"{line.trials - line.trials_outside} of {line.trials}"),
+                Cell("in the band", "good") if line.ok else Cell("outside", "bad"),
             )
             for line in facts.audit
         ),
     )
-
-
-def _in_band(line: AuditFacts) -> Cell:
-    note = None
-    if line.trials_outside:
-        note = f"{line.trials_outside} of {plural(line.trials, 'trial')} outside of their own band"
-    return Cell("in the band", "good", note=note) if line.ok else Cell("outside", "bad", note=note)
 
 
 def _band(line: AuditFacts) -> str:
