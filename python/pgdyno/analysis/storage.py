@@ -26,7 +26,7 @@ from pgdyno.stats.group_commit import (
     commit_rate_per_s,
     flush_limit_per_s,
 )
-from pgdyno.stats.repeated import many_times
+from pgdyno.stats.repeated import many_times, rest_times
 from pgdyno.stats.storage import (
     best_points,
     best_sync,
@@ -97,6 +97,7 @@ def _path(floor: Floor, probed: Probed, against_first: dict[str, Comparison]) ->
         commit_rates=commit_rates(rounds),
         many_times={pattern: found for pattern, found in many.items() if found},
         rest_factors=rest_factors(floor, probed),
+        rest_times=rest_times(floor, probed),
         mixed=mixed,
         under_checkpoint=span_of(one.under.per_s for one in mixed),
         beside_commits=span_of(one.writes.per_s for one in mixed),

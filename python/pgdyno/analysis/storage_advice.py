@@ -306,9 +306,13 @@ def _wal_apart(ordered: Sequence[PathFacts]) -> Iterator[Advice | NotKnown]:
         what = f"Put WAL on {quick.path}"
         many, one = ((path.commit_rates or (path.flush.commits.mid,)) for path in (quick, slow))
         found = times(many, one)
-        if found.reaches(1.0) is None:
-            of = f"commits against those on {slow.path}:"
-            yield _doubtful(quick.path, what, of, found, APART)
+        if found.faster is None:
+            yield NotKnown(
+                quick.path, what,
+                f"commits against those on {slow.path}: {_interval(found)}. The two cannot be told"
+                " apart. More `--rounds` and longer `--seconds` tell.",
+            )  # fmt: skip
+        if not found.faster:
             continue
         yield Advice(
             quick.path,

@@ -64,6 +64,7 @@ class PathFacts:
     commit_rates: tuple[float, ...]  # a second, by round, as the figure has them; (): once
     many_times: dict[Pattern, Times]  # the heaviest load against one at a time, by rounds
     rest_factors: tuple[Span, ...]  # by PAUSES_US, times a flush without rest; (): not measured
+    rest_times: tuple[Times, ...]  # the same with intervals, by rounds as pairs
     mixed: tuple[UnderCheckpoint, ...]  # by round
     under_checkpoint: Span  # commits a second
     beside_commits: Span  # random writes a second

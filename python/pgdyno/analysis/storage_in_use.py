@@ -300,7 +300,7 @@ def _quicker(quick: _Used, slow: _Used) -> tuple[float, Advice | NotKnown] | Non
     if found.ratio < APART:
         return None
     faster = _Condition(
-        found.reaches(1.0),
+        found.faster,
         f"The disk of {one.stage} ends flushes ×{found.ratio:.2f} as fast as that of {other.stage}"
         f"{_interval(found, '×{:.2f}'.format)}, and its rounds do not tell that it is faster.",
     )

@@ -46,6 +46,13 @@ class Times:
         """Whether it is so many times or more; None: it is not known, either may be."""
         return _reaches(self.low, self.high, least)
 
+    @property
+    def faster(self) -> bool | None:
+        """Whether it is faster, or slower; None: its interval holds 1, or there is none."""
+        if self.low is None or self.high is None or self.low <= 1 <= self.high:
+            return None
+        return self.low > 1
+
 
 @dataclass(frozen=True, slots=True)
 class Level:

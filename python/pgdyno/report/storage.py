@@ -159,15 +159,19 @@ def limits(facts: StorageFacts) -> list[str]:
 
 def _slower_after_rest(path: PathFacts) -> list[str]:
     """How much longer flushes take that do not follow each other at once; [] where they do not."""
-    factors = zip(PAUSES_US, path.rest_factors, strict=False)
-    pause_us, most = max(factors, key=lambda each: each[1].mid, default=(0, None))
-    if most is None or most.mid < _MUCH_LONGER:
+    factors = zip(PAUSES_US, path.rest_times, strict=False)
+    pause_us, most = max(factors, key=lambda each: each[1].ratio, default=(0, None))
+    if most is None or most.ratio < _MUCH_LONGER:
         return []
-    return [
-        f"{path.path}: after {pause_us} µs of rest a flush takes {most.mid:.2f} times as long as"
-        f" right after another ({most.low:.2f} to {most.high:.2f} in {plural(most.n, 'round')}), so"
-        " few clients stay further below the limits than many"
-    ]
+    flush = f"{path.path}: after {pause_us} µs of rest a flush takes {most.ratio:.2f} times as long"
+    if most.low is None or most.high is None:
+        told = f"{flush} as right after another, measured once"
+    else:
+        rounds = plural(most.many.n, "round")
+        told = f"{flush} as right after another ({most.low:.2f} to {most.high:.2f} in {rounds})"
+        if most.faster is None:
+            return [f"{told}: the interval holds 1, so that the two cannot be told apart"]
+    return [f"{told}, so few clients stay further below the limits than many"]
 
 
 def _on_one_device(facts: StorageFacts) -> list[str]:

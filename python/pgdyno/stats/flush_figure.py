@@ -80,9 +80,14 @@ def measured_flush(floor: Floor, probed: Probed) -> Flush:
 
 def rest_factors(floor: Floor, probed: Probed) -> tuple[Span, ...]:
     """How many times as long a flush takes after each of PAUSES_US; () where that is not known."""
+    return tuple(map(span_of, rest_rounds(floor, probed)))
+
+
+def rest_rounds(floor: Floor, probed: Probed) -> tuple[tuple[float, ...], ...]:
+    """The same, round by round."""
     windows = _windows(floor, probed)
     return tuple(
-        span_of(rested[index].ns / mixed.alone.ns for mixed, rested in windows)
+        tuple(rested[index].ns / mixed.alone.ns for mixed, rested in windows)
         for index in range(len(windows[0][1]))
     )
 
@@ -208,13 +213,40 @@ def _faster_otherwise(floor: Floor, probed: Probed) -> Iterator[Doubt]:
     if not figure.faster_otherwise:
         return
     flush_ns, row_ns = figure.flush.mid, figure.in_a_row.mid
-    yield Doubt(
-        "commits were faster under a checkpoint or after rest than right after another",
+    detail = (
         f"{ns_text(flush_ns)} each ({count_text(1e9 / flush_ns)}/s), fastest"
         f" {figure.otherwise}, right after another {ns_text(row_ns)}"
-        f" ({count_text(1e9 / row_ns)}/s)",
+        f" ({count_text(1e9 / row_ns)}/s)"
+    )
+    if held := _holds_one(figure.otherwise, probed.rounds_of(floor.path)):
+        yield Doubt(
+            "commits under a checkpoint or after rest and right after another cannot be told apart",
+            f"{detail}; {held}",
+            "Plan with the slower of the two. More `--rounds` and longer `--seconds` tell.",
+        )
+        return
+    yield Doubt(
+        "commits were faster under a checkpoint or after rest than right after another",
+        detail,
         "Storage that is kept busy, or that was left alone, seems to flush faster here; or it was"
         " faster at that moment. Plan with the slower of the two.",
+    )
+
+
+def _holds_one(kind: str | None, rounds: Sequence[PathRound]) -> str:
+    """The interval of commits of this kind against those in a row; empty: it excludes 1."""
+    every = [kinds_ns(one) for one in rounds]
+    if kind is None or len(every) < 2:
+        return ""
+    row = min(PROGRAMS, key=lambda name: middle(one[name] for one in every))
+    logs = np.log([one[row] / one[kind] for one in every])
+    fitted = estimate(logs[np.newaxis], _CONFIDENCE)
+    low, high = (float(np.exp(side[0])) for side in (fitted.low, fitted.high))
+    if not low <= 1 <= high:
+        return ""
+    return (
+        f"×{np.exp(fitted.centre[0]):.2f} in {plural(len(every), 'round')}, and the interval"
+        f" ({low:.2f} to {high:.2f}) holds 1"
     )
 
 

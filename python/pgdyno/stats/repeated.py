@@ -11,10 +11,10 @@ from statistics import median
 
 import numpy as np
 
-from pgdyno.model.floor import PathRound, Pattern, Wish
+from pgdyno.model.floor import Floor, PathRound, Pattern, Probed, Wish
 from pgdyno.model.floor_figures import Level, Span, Times
 from pgdyno.stats.compare import CONFIDENCE
-from pgdyno.stats.flush_figure import middle, span_of
+from pgdyno.stats.flush_figure import middle, rest_rounds, span_of
 from pgdyno.stats.interval import estimate
 
 
@@ -64,3 +64,8 @@ def many_times(rounds: Sequence[PathRound], wish: Wish, pattern: Pattern) -> Tim
     if most == one or not pairs:
         return None
     return times([upper.per_s for upper, _ in pairs], [lower.per_s for _, lower in pairs])
+
+
+def rest_times(floor: Floor, probed: Probed) -> tuple[Times, ...]:
+    """How many times as long a flush takes after each of PAUSES_US, by rounds; (): not known."""
+    return tuple(times(factors, [1.0] * len(factors)) for factors in rest_rounds(floor, probed))

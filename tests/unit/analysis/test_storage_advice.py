@@ -10,6 +10,7 @@ from pgdyno.analysis.disk_facts import Advice, NotKnown
 from pgdyno.analysis.storage import storage_facts
 from pgdyno.analysis.storage_advice import not_known, storage_advice
 from pgdyno.model.floor import DeviceClaims, Floor, GridPoint, Load, PathRound, Probed
+from pgdyno.model.floor_figures import Span, Times
 from pgdyno.plan.packaged import packaged_plans
 from pgdyno.report.storage import render_md
 from tests.data.probed import DISK, MEMORY, at_rates, floor, in_rounds, probed
@@ -99,7 +100,34 @@ def test_wal_is_sent_to_a_faster_disk_only_if_rounds_agree() -> None:
 
     assert "(1.95 to 2.05 in 3 rounds)" in advice(two(1980, 2000, 2020))["Put WAL on /bb"].because
     assert "Put WAL on /bb" not in advice(two(600, 2000, 6000))
-    assert "Put WAL on /bb" in unknown(two(600, 2000, 6000))
+    told = unknown(two(600, 2000, 6000))["Put WAL on /bb"].because
+    assert "(0.11 to 34.44 in 3 rounds). The two cannot be told apart." in told
+
+
+def test_wal_is_not_sent_to_a_disk_whose_interval_lies_below_1() -> None:
+    """Middles of paths and pairs of rounds may point in opposite directions."""
+    found = storage_facts(probed(floor("/a", ON_A), floor("/bb", ON_B)))
+    here, there = found.paths
+    quick = replace(here.flush, flush=Span(1e5, 1e5, 1e5, 3))
+    slow = replace(there.flush, flush=Span(2e5, 2e5, 2e5, 3))
+    paths = (
+        replace(here, flush=quick, commit_rates=(1000.0, 1010.0, 1020.0)),
+        replace(there, flush=slow, commit_rates=(2000.0, 2020.0, 2040.0)),
+    )
+    told = replace(found, paths=paths)
+    assert "Put WAL on /a" not in {one.what for one in storage_advice(told)}
+    assert "Put WAL on /a" not in {one.what for one in not_known(told)}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "faster"),
+    [(1.01, 2.0, True), (0.5, 0.99, False), (1.0, 2.0, None), (0.5, 1.0, None), (None, None, None)],
+)
+def test_one_thing_is_faster_where_its_interval_leaves_out_1(
+    low: float | None, high: float | None, faster: bool | None
+) -> None:
+    once = Span(1.0, 1.0, 1.0, 3)
+    assert Times(once, once, 1.2, low, high).faster is faster
 
 
 def test_wal_is_not_sent_elsewhere_for_what_other_programs_or_moments_measured() -> None:

@@ -19,7 +19,7 @@ from pgdyno.analysis.storage_advice import not_known, storage_advice
 from pgdyno.analysis.storage_facts import StorageFacts
 from pgdyno.api.runs import Run
 from pgdyno.model.errors import PlanError
-from pgdyno.model.floor import ROUNDS_MAX, PathRound, Probed
+from pgdyno.model.floor import PAUSES_US, ROUNDS_MAX, PathRound, Probed
 from pgdyno.model.manifest import HostManifest, Installation
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.run import RunInfo
@@ -35,7 +35,7 @@ from pgdyno.report.storage_advice import before_advice, nothing
 from pgdyno.report.storage_answer import answer, warnings
 from pgdyno.report.storage_charts import drawings
 from pgdyno.store.run_file import RunFile
-from tests.data.probed import DISK, MEMORY, at_rates, floor, in_rounds, probed
+from tests.data.probed import DISK, MEMORY, after_rest, at_rates, floor, in_rounds, probed
 
 PROBED = probed(floor("/a"), floor("/bb", MEMORY))
 BOTH = storage_facts(PROBED)
@@ -212,6 +212,26 @@ def test_a_flush_after_rest_is_told_where_it_takes_longer() -> None:
     before = storage_facts(probed(replace(floor("/a"), rested=())))
     assert "of rest" not in " ".join(limits(before))
     assert "not measured" in render_md(before)
+
+
+def test_nothing_is_concluded_of_rest_from_an_interval_that_holds_1() -> None:
+    def rested(*factors: float) -> str:
+        one = at_rates("/a", 1000, 1000)
+        alone = one.mixed.alone
+        rounds = [
+            (replace(one, rested=(alone, alone, after_rest(alone, PAUSES_US[2], factor))),)
+            for factor in factors
+        ]
+        return " ".join(limits(storage_facts(in_rounds(*rounds))))
+
+    wide, narrow = rested(0.5, 3.0, 3.5), rested(2.9, 3.0, 3.1)
+    assert re.search(
+        r"after 800 µs of rest a flush takes [\d.]+ times as long as right after another"
+        r" \(0\.\d+ to [\d.]+ in 3 rounds\): the interval holds 1, so that the two cannot be told",
+        wide,
+    ), wide
+    assert "few clients" not in wide
+    assert "in 3 rounds), so few clients stay further below the limits" in narrow
 
 
 def test_a_warning_comes_before_the_answer() -> None:

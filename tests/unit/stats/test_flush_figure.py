@@ -137,6 +137,19 @@ def test_commits_that_are_faster_under_a_checkpoint_are_told() -> None:
     assert flush_figure(found.floors[0], found).commits.mid == pytest.approx(4000)
 
 
+def test_commits_are_not_called_faster_by_an_interval_that_holds_1() -> None:
+    one = at_rates("/a", 1000, 1000)
+    rounds = []
+    for per_s in (300.0, 1500.0, 4000.0):
+        under = replace(one.mixed.under, per_s=per_s)
+        rounds.append((replace(one, mixed=replace(one.mixed, under=under)),))
+
+    said = told(in_rounds(*rounds))
+    assert "commits were faster" not in said
+    assert "and right after another cannot be told apart: 667 µs each" in said
+    assert "; ×1.28 in 3 rounds, and the interval (0.05 to 33.45) holds 1" in said
+
+
 def test_where_commits_were_fastest_is_named_once() -> None:
     """After a short rest, perhaps, while a longer one takes longer: no contradiction then."""
     one = at_rates("/a", 1000, 1000)
