@@ -27,6 +27,7 @@ OUTAGE = "var(--outage)"
 STAGE_COLOURS = 6  # --stage-1 to --stage-6 of the style sheet
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "pentagon", "hexagon")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+MARGIN_PX = 8  # around a drawing: room for half a marker at the end of an axis
 SMALL_PX = 11
 FONT_PX = 12
 LINE_LETTERS, LINES = 20, 4  # of a name at an axis; 48 letters of a plan's stage fit
@@ -74,7 +75,13 @@ def axis(title: str | None = None, **more: Any) -> dict[str, Any]:  # noqa: ANN4
 
 
 def figure(traces: list[Any], **layout: Any) -> go.Figure:  # noqa: ANN401
-    """A figure without background, title and legend: the page has them."""
+    """A figure without background, title and legend: the page has them.
+
+    Markers are drawn whole: plotly cuts those at an axis's end, where its margin has room for them.
+    """
+    for trace in traces:
+        if isinstance(trace, go.Scatter) and "markers" in (trace.mode or ""):
+            trace.cliponaxis = False
     return go.Figure(
         traces,
         {
@@ -83,7 +90,7 @@ def figure(traces: list[Any], **layout: Any) -> go.Figure:  # noqa: ANN401
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
             "font": {"color": INK, "size": FONT_PX},
-            "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+            "margin": {"l": MARGIN_PX, "r": MARGIN_PX, "t": MARGIN_PX, "b": MARGIN_PX},
             "hoverlabel": {"bgcolor": SURFACE, "font": {"color": INK, "size": FONT_PX}},
             **layout,
         },

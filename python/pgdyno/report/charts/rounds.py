@@ -9,6 +9,9 @@ from pgdyno.model.units import count_text
 from pgdyno.report.charts import look
 from pgdyno.report.charts.chart import Chart, Key, Panel
 
+_DASH_PX, _DASH_MIN_PX = 44, 12
+_DASHES_PX = 120  # of all stages together: on a telephone they neither meet nor leave the picture
+
 
 def _panels(facts: Facts) -> tuple[Panel, ...]:
     stages = [stage for stage in facts.stages if stage.throughput]
@@ -66,7 +69,7 @@ def _medians(facts: Facts) -> go.Scatter:
         mode="markers",
         marker={
             "symbol": "line-ew",
-            "size": 44,
+            "size": max(_DASH_MIN_PX, min(_DASH_PX, _DASHES_PX / len(facts.stages))),
             "line": {"width": 2.5, "color": [look.rung_colour(stage.rung) for stage in stages]},
         },
         hoverinfo="skip",

@@ -45,7 +45,7 @@ def figure(
         traces,
         meta={"axis": "time"},  # the page draws one cursor through all of them
         # On paper plotly makes no room of its own for the title below the numbers.
-        margin={"l": 8, "r": 8, "t": 8, "b": _BELOW_PX},
+        margin={"l": look.MARGIN_PX, "r": look.MARGIN_PX, "t": look.MARGIN_PX, "b": _BELOW_PX},
         shapes=_bands(begin, timeline),
         xaxis=look.axis("s in the window", range=[begin, end], nticks=6, showgrid=False),
         yaxis=yaxis,

@@ -55,7 +55,7 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
         [carried, *steps, *whiskers, _cut_off(stages, ends, longest)],
         barmode="overlay",
         annotations=[_note(stage) for stage in stages],
-        margin={"l": 8, "r": _notes_px(stages), "t": 8, "b": 8},
+        margin={side: look.MARGIN_PX for side in "ltb"} | {"r": _notes_px(stages)},
         xaxis=look.axis(f"{facts.headline}, median of rounds", range=[0, longest * 1.02], nticks=5),
         yaxis=look.axis(
             autorange="reversed",
