@@ -37,6 +37,7 @@ class HistoryLine:
     file: str
     plan: str
     stage: str
+    engine: str  # who drove: pgdyno, or pgbench with its version
     host: str
     build: str
     metric: str  # NOPM, or tps
@@ -101,7 +102,9 @@ def run_lines(run: RunFile) -> RunLines:
         lines.append(
             HistoryLine(
                 series=0, started_ns=info.started_ns, run=info.ident, file=run.path.name,
-                plan=plan.name, stage=stage.name, host=of["host"].get("cpu_model", "not told"),
+                plan=plan.name, stage=stage.name,
+                engine=of["measurement"]["engine"] or stage.workload.engine,
+                host=of["host"].get("cpu_model", "not told"),
                 build=of["build"].get("version", "not told"), metric=stage.workload.headline,
                 rounds=len(finished), throughput=exp(mean.log_mean) if mean else None,
                 low=None, high=None, p99_ns=_p99(finished),

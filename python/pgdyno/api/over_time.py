@@ -18,8 +18,8 @@ from pgdyno.report.history import lines
 from pgdyno.store.run_file import RunFile, as_written, is_run_file
 
 _COLUMNS = (
-    "series", "started_ns", "run", "file", "plan", "stage", "host", "build", "metric", "rounds",
-    "throughput", "low", "high", "p99_ns", "confidence", "doubt",
+    "series", "started_ns", "run", "file", "plan", "stage", "engine", "host", "build", "metric",
+    "rounds", "throughput", "low", "high", "p99_ns", "confidence", "doubt",
 )  # fmt: skip
 _NAMED_MAX = 3  # files of a folder without a run
 

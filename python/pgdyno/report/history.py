@@ -1,8 +1,8 @@
-"""A history for a terminal: one line a run and stage, changes of level, and a limit."""
+"""A history for a terminal: a line a run and stage, files below them, changes of level, a limit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pgdyno.analysis import words
 from pgdyno.analysis.history import HistoryFacts, HistoryLine
@@ -22,7 +22,9 @@ _HEAD = (
     "p99",
     "confidence",
 )
+_OWN = "pgdyno"  # our driver: where all runs have it, nothing is said of that
 _NO_INTERVAL = "An interval takes 3 or more runs of one stage beside the one that it is of."
+_BELOW, _COLUMNS = " " * 4, 80  # of a terminal; what does not fit below a line has two of its own
 _OFTEN_SHARED = (1, 3, 4)  # columns that are told once where all runs share them
 
 
@@ -48,6 +50,10 @@ def lines(found: HistoryFacts) -> Iterator[str]:
                 f" before ({_chance(change.p)})"
             )
         yield text
+        yield from _below(found.lines, number)
+    engines = {line.engine for line in found.lines}
+    if len(engines) == 1 and engines != {_OWN}:
+        yield f"All runs were driven by {engines.pop()}."
     if any(line.throughput is not None for line in found.lines):
         yield "Throughput is the geometric mean of a stage's rounds; its report shows their median."
     if any(line.throughput is not None and line.p99_ns is None for line in found.lines):
@@ -58,6 +64,22 @@ def lines(found: HistoryFacts) -> Iterator[str]:
         yield gate_line(one)
     for one_left in found.left_out:
         yield f"left out: {one_left}"
+
+
+def _below(all_lines: Sequence[HistoryLine], number: int) -> Iterator[str]:
+    """The file that goes on from a run, once for all its stages, and who drove, where that differs.
+
+    Below the line, and not in it: lines are as wide as a terminal without them.
+    """
+    line, after = all_lines[number], all_lines[number + 1 : number + 2]
+    if any((one.file, one.engine) == (line.file, line.engine) for one in after):
+        return
+    if len({one.engine for one in all_lines}) == 1:
+        yield f"{_BELOW}{line.file}"
+        return
+    driven = f"driven by {line.engine}"
+    together = f"{_BELOW}{line.file}, {driven}"
+    yield from [together] if len(together) <= _COLUMNS else [_BELOW + line.file, _BELOW + driven]
 
 
 def _chance(p: float) -> str:

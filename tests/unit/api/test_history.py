@@ -11,8 +11,11 @@ import pytest
 
 import pgdyno
 from pgdyno.model.errors import PlanError, StoreError
+from pgdyno.model.units import moment_text
+from pgdyno.report.history import lines
 from tests.data.miniature import CHARACTERS, write_miniature
 
+PGBENCH = "pgbench (PostgreSQL) 18.6"
 FACTORS = (1.0, 1.02, 0.99, 1.01, 0.98, 0.8, 0.79, 0.81, 0.8, 0.78)
 
 
@@ -139,3 +142,50 @@ def test_a_run_without_a_finished_round_has_no_confidence(tmp_path: Path) -> Non
     assert line.throughput is None
     assert "no round finished" in pgdyno.history(tmp_path).text()
     assert line.confidence not in pgdyno.history(tmp_path).text()
+
+
+def test_a_reader_can_go_on_from_the_lines_of_a_run(folder: Path) -> None:
+    facts = pgdyno.history(folder).facts
+    printed = list(lines(facts))
+
+    for line in facts.lines:
+        (at,) = (number for number, text in enumerate(printed) if text.strip() == line.file)
+        assert moment_text(line.started_ns) in printed[at - 1], "right below its line"
+    assert "driven by" not in " ".join(printed), "by ours, as usual"
+    shared = replace(facts, lines=tuple(replace(one, engine=PGBENCH) for one in facts.lines))
+    assert f"All runs were driven by {PGBENCH}." in list(lines(shared))
+
+
+def test_who_drove_is_told_where_it_differs_and_below_the_line(folder: Path) -> None:
+    facts = pgdyno.history(folder).facts
+    ours, other, *_ = (replace(one, run="r", file="20261122-222600-demo.sqlite")
+                       for one in facts.lines)  # fmt: skip
+    mixed = replace(facts, changes=(), lines=(ours, ours, replace(other, engine=PGBENCH)))
+    bare = len(list(lines(replace(facts, changes=(), lines=(ours, ours, other)))))
+    printed = list(lines(mixed))
+
+    told = [text for text in printed if ours.file in text]
+    assert told == [
+        f"    {ours.file}, driven by pgdyno",
+        f"    {ours.file}, driven by {PGBENCH}",
+    ]
+    assert len(printed) == bare + 1, "stages of a run that one engine drove share a line"
+    long = replace(ours, file=f"20261122-222600-{'demo' * 9}.sqlite")
+    apart = list(lines(replace(mixed, lines=(long, replace(other, engine=PGBENCH)))))
+    assert f"    {long.file}" in apart
+    assert "    driven by pgdyno" in apart
+    below = [text for text in (*printed, *apart) if text.startswith("    ")]
+    assert max(map(len, below)) <= 80
+
+
+def test_the_engine_of_a_line_is_that_of_its_stage(tmp_path: Path) -> None:
+    first = CHARACTERS[0]
+    driven = replace(first.stage, workload=replace(first.stage.workload, engine="pgbench"))
+    a_run(tmp_path, 1, 1.0)
+    stages = (replace(first, stage=driven),)
+    a_run(tmp_path, 2, 1.0, rounds=1, planned=(1,), characters=stages)
+    found = pgdyno.history(tmp_path)
+
+    assert [line.engine for line in found.facts.lines] == ["pgdyno", "pgbench"]
+    assert "    02.sqlite, driven by pgbench" in found.text().splitlines()
+    assert [row["engine"] for row in found.table().rows()] == ["pgdyno", "pgbench"]
