@@ -2,36 +2,25 @@
 
 use foldhash::{HashMap, HashMapExt as _};
 
-use crate::wal::count::Count;
+use crate::wal::{
+    count::Count,
+    table_sets::{NONE, Set},
+};
 
 /// Numbers follow each other: those that are open at a time differ in their last bits.
-const SLOTS: u32 = 4096;
+const SLOTS: u32 = 512;
 
 /// What a transaction wrote so far.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
     pub(super) wrote: Count,
-    /// Tables whose rows it changed, each once.
-    pub(super) tables: Vec<usize>,
+    /// Tables whose rows it changed.
+    pub(super) tables: Set,
 }
 
 impl Open {
-    pub(super) fn change(&mut self, table: usize) {
-        if !self.tables.contains(&table) {
-            self.tables.push(table);
-        }
-    }
-
-    /// Takes over what another one wrote, and leaves it empty: what it allocated is used again.
-    fn take(&mut self, other: &mut Self) {
-        self.wrote.add(other.wrote);
-        other.tables.drain(..).for_each(|table| self.change(table));
-        other.wrote = Count::default();
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.wrote = Count::default();
-        self.tables.clear();
+    fn new() -> Self {
+        Self { wrote: Count::default(), tables: NONE }
     }
 }
 
@@ -44,31 +33,30 @@ pub(super) struct OpenTransactions {
 
 impl OpenTransactions {
     pub(super) fn new() -> Self {
-        let slots = (0..SLOTS).map(|_| (0, Open::default())).collect();
-        Self { slots, others: HashMap::new() }
+        Self { slots: (0..SLOTS).map(|_| (0, Open::new())).collect(), others: HashMap::new() }
     }
 
     /// That of a number, which is not 0.
     pub(super) fn of(&mut self, xid: u32) -> &mut Open {
         let at = slot(xid);
         let owner = self.slots[at].0;
-        let is_free = owner == 0 && !self.others.contains_key(&xid);
-        if owner != xid && !is_free {
-            return self.others.entry(xid).or_default();
+        if owner != xid {
+            if owner != 0 || self.others.contains_key(&xid) {
+                return self.others.entry(xid).or_insert_with(Open::new);
+            }
+            self.slots[at] = (xid, Open::new());
         }
-        self.slots[at].0 = xid;
         &mut self.slots[at].1
     }
 
-    /// Ends one: `whole` takes over what it wrote, if anything.
-    pub(super) fn end(&mut self, xid: u32, whole: &mut Open) {
+    /// Ends one; `None`: it wrote nothing.
+    pub(super) fn end(&mut self, xid: u32) -> Option<Open> {
         let (owner, open) = &mut self.slots[slot(xid)];
-        if *owner == xid {
-            *owner = 0;
-            whole.take(open);
-        } else if let Some(mut open) = self.others.remove(&xid) {
-            whole.take(&mut open);
+        if *owner != xid {
+            return self.others.remove(&xid);
         }
+        *owner = 0;
+        Some(*open)
     }
 
     /// All that are open.

@@ -8,11 +8,12 @@ use serde::Serialize;
 
 use crate::{
     lsn::Lsn,
-    relation::Locator,
+    relation::{Fork, Locator},
     version::Major,
     wal::{
         count::Count,
         kind::{kind_name, manager_name},
+        places::Places,
         record::Record,
         scanner::Flaw,
         touch::{Touch, Touches},
@@ -136,9 +137,7 @@ pub struct WalSummary {
 pub struct Summary {
     kinds: Vec<Count>,
     relations: Vec<(Locator, Count)>,
-    places: HashMap<Locator, usize>,
-    /// Most records are of the relation of the one before.
-    latest: usize,
+    places: Places,
     touches: Touches,
     transactions: Transactions,
     first: Option<Lsn>,
@@ -151,8 +150,7 @@ impl Summary {
         Self {
             kinds: vec![Count::default(); KINDS],
             relations: Vec::new(),
-            places: HashMap::new(),
-            latest: usize::MAX,
+            places: Places::default(),
             touches: Touches::default(),
             transactions: Transactions::new(major),
             first: None,
@@ -205,14 +203,11 @@ impl Summary {
     }
 
     fn place(&mut self, locator: Locator) -> usize {
-        let is_latest = self.relations.get(self.latest).is_some_and(|(known, _)| *known == locator);
-        if !is_latest {
-            self.latest = *self.places.entry(locator).or_insert(self.relations.len());
-            if self.latest == self.relations.len() {
-                self.relations.push((locator, Count::default()));
-            }
+        let at = self.places.of(locator, Fork::Main);
+        if at == self.relations.len() {
+            self.relations.push((locator, Count::default()));
         }
-        self.latest
+        at
     }
 
     /// All of it, once the window was read; `ended` is where valid WAL did.

@@ -1,11 +1,12 @@
 //! How a range of WAL touches each block first: what recovery from its beginning needs of the block
 //! that is on the disk.
 
-use foldhash::HashMap;
-
 use crate::{
     relation::{Fork, Locator},
-    wal::record::{Block, Record},
+    wal::{
+        places::Places,
+        record::{Block, Record},
+    },
 };
 
 /// How a block is touched.
@@ -31,35 +32,84 @@ impl Touch {
     }
 }
 
+/// Blocks of a fork whose touches lie together.
+const CHUNK: usize = 4096;
+
+/// First touches of a fork: by block, in chunks that are made when one of theirs is touched.
+#[derive(Clone, Debug)]
+struct ForkTouches {
+    locator: Locator,
+    fork: Fork,
+    chunks: Vec<Option<Box<[Option<Touch>; CHUNK]>>>,
+}
+
+impl ForkTouches {
+    fn touch(&mut self, number: u32, touch: Touch) {
+        let (chunk, at) = place(number);
+        if self.chunks.len() <= chunk {
+            self.chunks.resize(chunk + 1, None);
+        }
+        let chunk = self.chunks[chunk].get_or_insert_with(|| Box::new([None; CHUNK]));
+        chunk[at].get_or_insert(touch);
+    }
+
+    fn first(&self, number: u32) -> Option<Touch> {
+        let (chunk, at) = place(number);
+        self.chunks.get(chunk)?.as_ref()?[at]
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u32, Touch)> {
+        let made = self.chunks.iter().enumerate();
+        let made = made.filter_map(|(chunk, touches)| Some((chunk, touches.as_ref()?)));
+        made.flat_map(|(chunk, touches)| {
+            let numbers =
+                touches.iter().enumerate().map(move |(at, touch)| (chunk * CHUNK + at, touch));
+            numbers.filter_map(|(number, touch)| Some((u32::try_from(number).ok()?, (*touch)?)))
+        })
+    }
+}
+
+fn place(number: u32) -> (usize, usize) {
+    let number = usize::try_from(number).unwrap_or(usize::MAX);
+    (number / CHUNK, number % CHUNK)
+}
+
 /// The first touch of each block.
 #[derive(Clone, Debug, Default)]
 pub struct Touches {
-    first: HashMap<(Locator, Fork, u32), Touch>,
+    forks: Vec<ForkTouches>,
+    places: Places,
 }
 
 impl Touches {
     /// Takes the next record.
     pub fn add(&mut self, record: &Record<'_>) {
         for block in record.blocks {
-            let key = (block.locator, block.fork, block.number);
-            self.first.entry(key).or_insert_with(|| Touch::of(block));
+            let at = self.places.of(block.locator, block.fork);
+            if at == self.forks.len() {
+                let (locator, fork) = (block.locator, block.fork);
+                self.forks.push(ForkTouches { locator, fork, chunks: Vec::new() });
+            }
+            self.forks[at].touch(block.number, Touch::of(block));
         }
     }
 
     /// How a block is touched first; `None`: not at all.
     #[must_use]
     pub fn first(&self, locator: Locator, fork: Fork, number: u32) -> Option<Touch> {
-        self.first.get(&(locator, fork, number)).copied()
+        self.forks[self.places.known(locator, fork)?].first(number)
     }
 
-    /// All of them, in no order.
+    /// All of them, blocks of a fork together and in order.
     pub fn iter(&self) -> impl Iterator<Item = (Locator, Fork, u32, Touch)> {
-        self.first.iter().map(|((locator, fork, number), touch)| (*locator, *fork, *number, *touch))
+        self.forks.iter().flat_map(|one| {
+            one.iter().map(|(number, touch)| (one.locator, one.fork, number, touch))
+        })
     }
 
     /// How many blocks are touched so first.
     #[must_use]
     pub fn count(&self, touch: Touch) -> u64 {
-        self.first.values().map(|one| u64::from(*one == touch)).sum()
+        self.iter().map(|(.., one)| u64::from(one == touch)).sum()
     }
 }

@@ -4,7 +4,6 @@
 //! rows of the same tables, so this set stands for the kind. Locks of rows, indexes and what a page
 //! is cleaned of on the way do not tell kinds apart: their bytes count, their tables do not.
 
-use foldhash::{HashMap, HashMapExt as _};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -14,13 +13,12 @@ use crate::{
     version::Major,
     wal::{
         count::Count,
-        open::{Open, OpenTransactions},
+        open::OpenTransactions,
         record::Record,
+        table_sets::{FURTHER, TableSets},
     },
 };
 
-/// Sets that are told apart; those of DDL have no end.
-const KINDS_MAX: usize = 4096;
 const TRANSACTION: u8 = 1;
 const HEAP2: u8 = 9;
 const HEAP: u8 = 10;
@@ -94,10 +92,9 @@ pub struct TransactionSums {
 pub(super) struct Transactions {
     major: Major,
     open: OpenTransactions,
-    /// The one that ends, its subtransactions with it.
-    whole: Open,
-    committed: HashMap<Vec<usize>, TransactionUse>,
-    further: TransactionUse,
+    sets: TableSets,
+    /// By their set of tables.
+    committed: Vec<TransactionUse>,
     rolled_back: TransactionUse,
     outside: TransactionUse,
 }
@@ -107,9 +104,8 @@ impl Transactions {
         Self {
             major,
             open: OpenTransactions::new(),
-            whole: Open::default(),
-            committed: HashMap::new(),
-            further: TransactionUse::default(),
+            sets: TableSets::new(),
+            committed: Vec::new(),
             rolled_back: TransactionUse::default(),
             outside: TransactionUse::default(),
         }
@@ -126,7 +122,7 @@ impl Transactions {
         let open = self.open.of(xid);
         open.wrote.add(wrote);
         if let Some(table) = table {
-            open.change(table);
+            open.tables = self.sets.with(open.tables, table);
         }
         if let Some(ended) = ended {
             self.end(&ended);
@@ -134,32 +130,33 @@ impl Transactions {
     }
 
     fn end(&mut self, ended: &Ended) {
-        let Self { open, whole, committed, .. } = self;
-        whole.clear();
-        open.end(ended.xid, whole);
-        ended.subtransactions.iter().for_each(|xid| open.end(*xid, whole));
-        whole.tables.sort_unstable();
+        let Some(mut whole) = self.open.end(ended.xid) else { return };
+        for xid in &ended.subtransactions {
+            let Some(part) = self.open.end(*xid) else { continue };
+            whole.wrote.add(part.wrote);
+            whole.tables = self.sets.union(whole.tables, part.tables);
+        }
         if !ended.is_commit {
             self.rolled_back.take(1, whole.wrote);
-        } else if let Some(known) = committed.get_mut(whole.tables.as_slice()) {
-            known.take(1, whole.wrote);
-        } else if committed.len() < KINDS_MAX {
-            committed.entry(whole.tables.clone()).or_default().take(1, whole.wrote);
-        } else {
-            self.further.take(1, whole.wrote);
+            return;
         }
+        if self.committed.len() <= whole.tables {
+            self.committed.resize(whole.tables + 1, TransactionUse::default());
+        }
+        self.committed[whole.tables].take(1, whole.wrote);
     }
 
     /// All of them; `locator` tells a place.
     pub(super) fn sums(&self, locator: impl Fn(usize) -> Locator) -> TransactionSums {
         let mut unfinished = TransactionUse::default();
         self.open.iter().for_each(|open| unfinished.take(1, open.wrote));
-        let mut committed: Vec<TransactionKind> = self
-            .committed
-            .iter()
-            .map(|(places, used)| {
-                let of = |place: &usize| RelationPlace::of(locator(*place));
-                let mut tables: Vec<RelationPlace> = places.iter().map(of).collect();
+        let kinds = self.committed.iter().enumerate();
+        let told = kinds.filter(|(set, used)| *set != FURTHER && used.transactions > 0);
+        let mut committed: Vec<TransactionKind> = told
+            .map(|(set, used)| {
+                let places = self.sets.tables(set).iter();
+                let mut tables: Vec<RelationPlace> =
+                    places.map(|place| RelationPlace::of(locator(*place))).collect();
                 tables.sort_unstable();
                 TransactionKind { tables, used: *used }
             })
@@ -169,7 +166,7 @@ impl Transactions {
         });
         TransactionSums {
             committed,
-            further: self.further,
+            further: self.committed.get(FURTHER).copied().unwrap_or_default(),
             rolled_back: self.rolled_back,
             unfinished,
             outside: self.outside,
