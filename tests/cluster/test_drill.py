@@ -82,7 +82,7 @@ def test_on_rung_d0_all_that_was_acknowledged_comes_back(folder: Path, home_env:
     # Something was left to chance, and some of it was lost.
     assert sum(one.made.sectors_lost for one in facts.cuts) > 0
     # Faults that were planted were found, every one.
-    assert len(facts.controls) == 6
+    assert len(facts.controls) == 7
     assert [one for one in facts.controls if one.found is None] == []
     assert facts.doubts == ()
     assert "What survives of drilled?" in run.report("html")

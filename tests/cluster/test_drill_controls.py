@@ -27,7 +27,7 @@ LATE: dict[str, object] = {
 @pytest.mark.usefixtures("home_env")
 def test_also_where_commits_are_flushed_late(folder: Path) -> None:
     facts = pgdyno.drill(plan(LATE), design=CRASH, out=folder / "run.sqlite").drill
-    assert len(facts.controls) == 6
+    assert len(facts.controls) == 7
     assert [one for one in facts.controls if one.found is None] == []
 
 

@@ -166,6 +166,6 @@ def drilled(stage: dict[str, object], disasters: tuple[str, ...], out: Path) -> 
     facts = run.drill
     assert facts.recorder == "library"
     assert all(one.acknowledged > 0 for one in facts.cuts)
-    assert len(facts.controls) == 6
+    assert len(facts.controls) == 7
     assert [one for one in facts.controls if one.found is None] == []
     return run

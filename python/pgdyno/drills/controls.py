@@ -1,19 +1,21 @@
 """Controls: faults planted in a cluster that is whole, which the checks of a drill must find.
 
 A drill whose checks cannot fail proves nothing. Planted are a commit that was never made, one that
-nobody asked for, an index entry that is missing, one that was left, a wrong visibility map, and a
-damaged page.
+nobody asked for, an index entry that is missing, one that was left, a wrong visibility map, a
+map of free space that cannot be read, and a damaged page.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
 from pgdyno.drills import checks
 from pgdyno.drills.cut import databases_of, made_disk
+from pgdyno.drills.free_space import free_space
 from pgdyno.drills.guarded import THROWN_AWAY
 from pgdyno.drills.index_entries import index_entries
 from pgdyno.drills.ledger import Found, Key, Owed, compared
@@ -39,6 +41,10 @@ _DELETED = (
     "CREATE TABLE pgdyno_deleted WITH (autovacuum_enabled = off) AS SELECT 1 AS number",
     "VACUUM pgdyno_deleted",
     "DELETE FROM pgdyno_deleted",
+)
+_WITH_SPACE = (
+    "CREATE TABLE pgdyno_space AS SELECT * FROM generate_series(1, 5000) AS number",
+    "VACUUM pgdyno_space",
 )
 _IGNORED = Setting("ignore_checksum_failure", "on", Origin(OriginKind.TARGET, "a fault is planted"))
 _DAMAGE = b"\xff" * 40
@@ -114,6 +120,7 @@ def planted(load: Load) -> list[Control]:
                                  _said(wrong)))  # fmt: skip
             session.execute("DROP TABLE pgdyno_left")
         found.append(_wrongly_visible(load, cluster, databases))
+        found.append(_without_space(load, cluster, databases))
         where = _largest(databases[0])
         summed = checks.summed_files(cluster)
         cluster.stop(clean=True)
@@ -154,6 +161,34 @@ def _wrongly_visible(load: Load, cluster: Cluster, databases: list[Connection]) 
     cluster.start(settings)
     return Control(load.stage.name, "A visibility map says that all see a deleted row.",
                    _said(missed))  # fmt: skip
+
+
+def _without_space(load: Load, cluster: Cluster, databases: list[Connection]) -> Control:
+    """Let nobody read a map of free space; the server runs on after it."""
+    settings = [*load.stage.settings, THROWN_AWAY]
+    with own_session(databases[0]) as session:
+        for statement in _WITH_SPACE:
+            session.execute(statement)
+        row = session.execute("SELECT pg_relation_filepath('pgdyno_space')").fetchone()
+    assert row is not None
+    path = f"{row[0]}_fsm"
+    cluster.stop(clean=True)
+    with (
+        load.bench.target.trial_folder.into(DISK) as disk,
+        opened(disk, path, writes=False) as handle,
+    ):
+        if handle is None:
+            raise TargetError(f"{disk.path / path} is gone, in which a fault was to be planted")
+        before = stat.S_IMODE(os.fstat(handle).st_mode)
+        os.fchmod(handle, 0)
+        cluster.start(settings)
+        missed = free_space(databases[:1])
+        cluster.stop(clean=True)
+        os.fchmod(handle, before)
+    cluster.start(settings)
+    with own_session(databases[0]) as session:
+        session.execute("DROP TABLE pgdyno_space")
+    return Control(load.stage.name, "A map of free space cannot be read.", _said(missed))
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from pgdyno.disk.record import hand_back, make_disk
 from pgdyno.disk.recorder import recorded
 from pgdyno.drills import checks
 from pgdyno.drills.disasters import device_of
+from pgdyno.drills.free_space import free_space
 from pgdyno.drills.guarded import mended
 from pgdyno.drills.index_entries import index_entries
 from pgdyno.drills.ledger import Found, Owed, compared
@@ -272,6 +273,7 @@ def look(load: Load, cluster: Cluster, owed: Owed) -> Looked:
         damage += checks.visibility(databases)
         damage += index_entries(databases)
         damage += checks.readable(databases, binaries, user)
+        damage += free_space(databases)
         summed = checks.summed_files(cluster)
         cluster.stop(clean=True)
         if summed is not None:
