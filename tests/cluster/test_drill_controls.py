@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import pgdyno
-from tests.cluster.test_drill import plan
+from tests.cluster.test_drill import DEBIAN, plan
 
 pytestmark = [
     pytest.mark.cluster,
@@ -27,6 +27,15 @@ LATE: dict[str, object] = {
 @pytest.mark.usefixtures("home_env")
 def test_also_where_commits_are_flushed_late(folder: Path) -> None:
     facts = pgdyno.drill(plan(LATE), design=CRASH, out=folder / "run.sqlite").drill
+    assert len(facts.controls) == 7
+    assert [one for one in facts.controls if one.found is None] == []
+
+
+@pytest.mark.usefixtures("home_env")
+def test_also_where_pages_have_no_checksums(folder: Path) -> None:
+    load = {"kind": "tpcc", "warehouses": 1, "connections": 4}
+    planned = plan(LATE, workload=load, target=DEBIAN)
+    facts = pgdyno.drill(planned, design=CRASH, out=folder / "run.sqlite").drill
     assert len(facts.controls) == 7
     assert [one for one in facts.controls if one.found is None] == []
 

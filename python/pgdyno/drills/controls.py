@@ -33,7 +33,7 @@ from pgdyno.target.own_target import DISK, RECORD
 from pgdyno.trial.fixture import build_of
 
 _NEVER_MADE: Key = (0, 0, -1, -1, -1, -1)
-_HEADER_BYTES = 24  # of a page: line pointers follow, or the bits of a visibility map
+_HEADER_BYTES = 24  # of a page: the bits of a visibility map follow
 _BITS = b"\x03"  # of the first block: all see it, and it is frozen
 _DELETED = (
     # Else VACUUM may come before the commit is flushed, and then says of no row that all see it.
@@ -47,7 +47,8 @@ _WITH_SPACE = (
     "VACUUM pgdyno_space",
 )
 _IGNORED = Setting("ignore_checksum_failure", "on", Origin(OriginKind.TARGET, "a fault is planted"))
-_DAMAGE = b"\xff" * 40
+_DAMAGE = b"\xff" * 52  # the rest of the header, and ten line pointers
+_ROOM_AT = 12  # of a page: where its free room begins and ends
 _WITHOUT_ENTRY = """
 CREATE TABLE pgdyno_control (number int PRIMARY KEY);
 SET allow_system_table_mods = on;
@@ -237,8 +238,12 @@ def _largest(database: Connection) -> tuple[str, int, int]:
 
 
 def _damage(disk: Folder, path: str, pages: int, page_bytes: int) -> None:
-    """Write over the line pointers of the page in the middle."""
-    _put(disk, path, _DAMAGE, pages // 2 * page_bytes + _HEADER_BYTES)
+    """Write over the page in the middle, from what it says of its own room on.
+
+    Line pointers alone may come to mean rows that were deleted, which nobody misses where pages
+    have no checksums.
+    """
+    _put(disk, path, _DAMAGE, pages // 2 * page_bytes + _ROOM_AT)
 
 
 def _put(disk: Folder, path: str, data: bytes, at: int) -> bytes:
