@@ -127,7 +127,7 @@ fn sealed_wal(major: u16, dice: &mut Dice) -> Vec<u8> {
         let at = dice.below(60.min(body.len()));
         body[at] = if dice.below(2) == 0 { dice.byte() } else { body[at] ^ (1 << dice.below(8)) };
     }
-    body.truncate(body.len() - dice.below(30) * dice.below(2));
+    body.truncate(body.len().saturating_sub(dice.below(30) * dice.below(2)));
     let mut writer = Writer::new(major, 1 << 20, 1024);
     for _ in 0..3 {
         writer.xid = u32::from(dice.byte() % 4);
