@@ -148,7 +148,8 @@ def measure(asked: argparse.Namespace) -> None:
         for name in chance.permutation([*fleets]).tolist():
             one = window(asked, name, fleets[name], number)
             windows.append(one)
-            print(f"round {number}/{asked.rounds}, {name}: {one.skew_ns / 1e3:.0f} us", flush=True)
+            print(f"round {number}/{asked.rounds}, {name}: {one.skew_ns / 1e3:.0f} us apart, "
+                  f"{one.carriers_share:.1%} of a core to carry lines", flush=True)  # fmt: skip
         if asked.out:
             options = {key: str(value) for key, value in vars(asked).items() if key != "conninfo"}
             write_json(asked.out, {"options": options,
