@@ -22,23 +22,21 @@ hosts has them too.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from measure import Failure, Spread, exit_code, host_busy_s, table, write_json
-from psycopg.conninfo import conninfo_to_dict
+from measure import Failure, Spread, host_busy_s, table, write_json
+from package import package_exit_code, require_complete
 
 from pgdyno.drive.driver import drive
-from pgdyno.model.connection import Connection
-from pgdyno.model.errors import PgdynoError
 from pgdyno.model.fleet import Fleet
 from pgdyno.model.plan import Protocol
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Arrivals, Pgbench, Workload
+from pgdyno.target.conninfo import resolve
 
 DRAIN_S = 10.0
 CONFIDENCE = 0.95
@@ -85,14 +83,6 @@ def ways(asked: argparse.Namespace) -> dict[str, Fleet | None]:
     return found
 
 
-def connection(conninfo: str) -> Connection:
-    """The server; its password is the environment's."""
-    words = {"host": "", "port": "5432", "user": "postgres", "dbname": "postgres"}
-    words |= {name: str(value) for name, value in conninfo_to_dict(conninfo).items()}
-    return Connection(words["host"], int(words["port"]), words["user"], words["dbname"],
-                      password=os.environ.get("PGPASSWORD"))  # fmt: skip
-
-
 def window(asked: argparse.Namespace, name: str, fleet: Fleet | None, number: int) -> Window:
     """Drive one.
 
@@ -105,11 +95,9 @@ def window(asked: argparse.Namespace, name: str, fleet: Fleet | None, number: in
     protocol = Protocol(1, asked.warmup, asked.seconds, DRAIN_S, False, 0.03, CONFIDENCE, Rung.D2,
                         fleet=fleet)  # fmt: skip
     before = host_busy_s()
-    driven = drive(connection(asked.conninfo), load, protocol, None)
+    driven = drive(resolve(asked.conninfo), load, protocol, None)
     busy_s = host_busy_s() - before
-    if driven.error is not None or driven.outcome != "complete" or not driven.transactions:
-        why = driven.error or f"{driven.transactions} transactions, outcome {driven.outcome}"
-        raise Failure(f"window by {name}: {why}", "Is the database loaded, and fast enough?")
+    require_complete(driven, f"window by {name}", "Is the database loaded, and fast enough?")
     assert driven.client.cpu_s is not None
     per_s = driven.transactions / driven.window_s
     whole_s = asked.warmup + asked.seconds
@@ -157,14 +145,6 @@ def measure(asked: argparse.Namespace) -> None:
     print(shown(windows))
 
 
-def compare(asked: argparse.Namespace) -> None:
-    """As `measure`, with the package's errors said as this folder's."""
-    try:
-        measure(asked)
-    except PgdynoError as error:
-        raise Failure(error.fact, error.hint or "") from error
-
-
 def main(given: Sequence[str] | None = None) -> int:
     """Read the command line, measure, say what came out."""
     parser = argparse.ArgumentParser(
@@ -182,7 +162,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the load, and of the order")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args(given)
-    return exit_code(lambda: compare(asked))
+    return package_exit_code(lambda: measure(asked))
 
 
 if __name__ == "__main__":

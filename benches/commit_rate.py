@@ -40,9 +40,9 @@ from pathlib import Path
 from typing import Any, LiteralString
 
 import psycopg
-from measure import Command, Failure, Spread, exit_code, host_busy_s, table, write_json
+from measure import Command, Failure, Spread, host_busy_s, table, write_json
+from package import package_exit_code
 
-from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Target
 from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.probe import fio
@@ -362,14 +362,6 @@ def measure(options: argparse.Namespace) -> None:
     print(shown(rounds, options.scale))
 
 
-def compare(options: argparse.Namespace) -> None:
-    """As `measure`, with the package's errors said as this folder's."""
-    try:
-        measure(options)
-    except PgdynoError as error:
-        raise Failure(error.fact, error.hint or "") from error
-
-
 def main() -> int:
     """Read the command line, measure, say what came out."""
     parser = argparse.ArgumentParser(
@@ -385,7 +377,7 @@ def main() -> int:
     parser.add_argument("--bindir")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    return exit_code(lambda: compare(options))
+    return package_exit_code(lambda: measure(options))
 
 
 if __name__ == "__main__":

@@ -42,19 +42,18 @@ from measure import (
     Server,
     Spread,
     cpu_s,
-    exit_code,
     host_busy_s,
     named,
     surroundings,
     table,
     write_json,
 )
+from package import package_exit_code, require_complete
 
 from pgdyno.drive.driver import Driven, drive
 from pgdyno.loader.consistency import loaded_workload
 from pgdyno.loader.copy import How, load
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import PgdynoError
 from pgdyno.model.fleet import Fleet
 from pgdyno.model.plan import Protocol, Target
 from pgdyno.model.settings import Origin, OriginKind, Rung, Setting
@@ -211,9 +210,7 @@ def window(
     before = cpu_s(server), host_busy_s()
     driven = drive(way.connection, workload, protocol, c_load)
     server_s, machine_s = cpu_s(server) - before[0], host_busy_s() - before[1]
-    if driven.error is not None or driven.outcome != "complete" or not driven.transactions:
-        why = driven.error or f"{driven.transactions} transactions, outcome {driven.outcome}"
-        raise Failure(f"window of {face} by {name}: {why}", "Take a longer window.")
+    require_complete(driven, f"window of {face} by {name}", "Take a longer window.")
     return window_of(driven, Window(face, name, *at, 0, 0, 0, 0, server_s, machine_s, 0, 0))
 
 
@@ -290,14 +287,6 @@ def measure(asked: argparse.Namespace) -> None:
     print(shown(windows))
 
 
-def compare(asked: argparse.Namespace) -> None:
-    """As `measure`, with the package's errors said as this folder's."""
-    try:
-        measure(asked)
-    except PgdynoError as error:
-        raise Failure(error.fact, error.hint or "") from error
-
-
 def main(given: Sequence[str] | None = None) -> int:
     """Read the command line, measure, say what came out."""
     parser = argparse.ArgumentParser(
@@ -318,7 +307,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--bindir", help="of an installed PostgreSQL; else the embedded one")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args(given)
-    return exit_code(lambda: compare(asked))
+    return package_exit_code(lambda: measure(asked))
 
 
 if __name__ == "__main__":

@@ -36,12 +36,12 @@ from pathlib import Path
 
 import numpy as np
 import psycopg
-from measure import Command, Failure, Spread, exit_code, table, write_json
+from measure import Command, Failure, Spread, table, write_json
+from package import package_exit_code
 
 from pgdyno import Guard
 from pgdyno.folders import Folder
 from pgdyno.guard.relations import opened
-from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Target
 from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.pages.redo import read_redo
@@ -285,14 +285,6 @@ def measure(asked: argparse.Namespace) -> None:
     print(shown(found, asked))
 
 
-def compare(asked: argparse.Namespace) -> None:
-    """As `measure`, with the package's errors said as this folder's."""
-    try:
-        measure(asked)
-    except PgdynoError as error:
-        raise Failure(error.fact, error.hint or "") from error
-
-
 def main(given: Sequence[str] | None = None) -> int:
     """Read the command line, measure, say what came out."""
     parser = argparse.ArgumentParser(
@@ -307,7 +299,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--bindir", help="of an installed PostgreSQL; else the embedded one")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args(given)
-    return exit_code(lambda: compare(asked))
+    return package_exit_code(lambda: measure(asked))
 
 
 if __name__ == "__main__":

@@ -40,12 +40,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from measure import Failure, Spread, confidence, exit_code, table, write_json
+from measure import Failure, Spread, confidence, table, write_json
+from package import package_exit_code
 
 from pgdyno.drive.driver import Wishes, drive
 from pgdyno.drive.null import null_server
 from pgdyno.drive.result import Driven
-from pgdyno.model.errors import PgdynoError
 from pgdyno.model.fleet import Fleet
 from pgdyno.model.plan import Protocol
 from pgdyno.model.progress import DriveProgress
@@ -224,6 +224,9 @@ def shown(rounds: list[Round]) -> str:
 
 def measure(options: argparse.Namespace) -> None:
     """Run all rounds; what is finished is kept in the file of --out."""
+    if options.hosts > options.connections:
+        raise Failure(f"--hosts is {options.hosts}, --connections is {options.connections}",
+                      "Every host takes one at least.")  # fmt: skip
     rounds = []
     started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     for number in range(1, options.rounds + 1):
@@ -246,17 +249,6 @@ def measure(options: argparse.Namespace) -> None:
             }
             write_json(options.out, document)
     print(shown(rounds))
-
-
-def compare(options: argparse.Namespace) -> None:
-    """As `measure`, with the package's errors said as this folder's."""
-    if options.hosts > options.connections:
-        raise Failure(f"--hosts is {options.hosts}, --connections is {options.connections}",
-                      "Every host takes one at least.")  # fmt: skip
-    try:
-        measure(options)
-    except PgdynoError as error:
-        raise Failure(error.fact, error.hint or "") from error
 
 
 def cpus(text: str) -> tuple[int, ...]:
@@ -282,7 +274,7 @@ def main() -> int:
     parser.add_argument("--null-threads", type=int, default=1)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    return exit_code(lambda: compare(options))
+    return package_exit_code(lambda: measure(options))
 
 
 if __name__ == "__main__":

@@ -140,3 +140,10 @@ def cluster_apart(name: str, transport: str) -> Iterator[Cluster]:
             yield cluster
         finally:
             cluster.close()
+
+
+@pytest.fixture(scope="module", params=["embedded-18", "debian-15"])
+def server_apart(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """One of each version that tests have a module to themselves with."""
+    with cluster_apart(request.param, "socket") as found:
+        yield found

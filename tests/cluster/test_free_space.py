@@ -10,7 +10,6 @@ from pgdyno.drills.free_space import free_space
 from pgdyno.model.connection import Connection
 from pgdyno.session import own_session
 from pgdyno.target.cluster import Cluster
-from tests.cluster.conftest import cluster_apart
 from tests.cluster.loading import new_database, run
 
 pytestmark = pytest.mark.cluster
@@ -33,21 +32,15 @@ CREATE MATERIALIZED VIEW seen AS SELECT i FROM plain;
 """
 
 
-@pytest.fixture(scope="module", params=["embedded-18", "debian-15"])
-def server(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    with cluster_apart(request.param, "socket") as found:
-        yield found
-
-
 @pytest.fixture
-def shop(server: Cluster) -> Iterator[Connection]:
-    made = new_database(server.connection(), "space")
+def shop(server_apart: Cluster) -> Iterator[Connection]:
+    made = new_database(server_apart.connection(), "space")
     with own_session(made) as session:
         session.execute(TABLES)
         session.execute("DELETE FROM plain WHERE i % 2 = 0")
         session.execute("VACUUM ANALYZE")
     yield made
-    run(server.connection(), "DROP DATABASE space")
+    run(server_apart.connection(), "DROP DATABASE space")
 
 
 def test_what_is_whole_is_whole_and_stays_as_it_was(shop: Connection) -> None:
@@ -58,11 +51,11 @@ def test_what_is_whole_is_whole_and_stays_as_it_was(shop: Connection) -> None:
     assert counts == [(2500,), (5000,), (50,), (1,), (0,), (0,)]
 
 
-def test_a_map_that_nobody_can_read_is_found(server: Cluster, shop: Connection) -> None:
+def test_a_map_that_nobody_can_read_is_found(server_apart: Cluster, shop: Connection) -> None:
     with own_session(shop) as session:
         row = session.execute("SELECT pg_relation_filepath('plain')").fetchone()
     assert row is not None
-    path = server.data / f"{row[0]}_fsm"
+    path = server_apart.data / f"{row[0]}_fsm"
     path.chmod(0)
     try:
         read, put = free_space([shop])

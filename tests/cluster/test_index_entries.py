@@ -11,7 +11,6 @@ from pgdyno.drills.index_entries import index_entries
 from pgdyno.model.connection import Connection
 from pgdyno.session import own_session
 from pgdyno.target.cluster import Cluster
-from tests.cluster.conftest import cluster_apart
 from tests.cluster.loading import new_database, run
 
 pytestmark = pytest.mark.cluster
@@ -32,17 +31,11 @@ CREATE UNIQUE INDEX seen_n ON seen (n);
 """
 
 
-@pytest.fixture(scope="module", params=["embedded-18", "debian-15"])
-def server(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    with cluster_apart(request.param, "socket") as found:
-        yield found
-
-
 @pytest.fixture
-def shop(server: Cluster) -> Iterator[Connection]:
-    made = new_database(server.connection(), "indexes")
+def shop(server_apart: Cluster) -> Iterator[Connection]:
+    made = new_database(server_apart.connection(), "indexes")
     yield made
-    run(server.connection(), "DROP DATABASE indexes")
+    run(server_apart.connection(), "DROP DATABASE indexes")
 
 
 def test_what_is_whole_is_whole(shop: Connection) -> None:

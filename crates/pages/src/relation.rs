@@ -2,13 +2,19 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 /// `pg_default`.
 pub const DEFAULT_TABLESPACE: u32 = 1663;
 /// `pg_global`: relations that all databases share.
 pub const GLOBAL_TABLESPACE: u32 = 1664;
 
 /// A relation by its files' names, as WAL names it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema,
+)]
+#[schemars(rename = "RelationPlace")]
 pub struct Locator {
     /// OID of the tablespace.
     pub tablespace: u32,

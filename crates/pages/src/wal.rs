@@ -33,5 +33,5 @@ pub use scanner::{Flaw, Scanner, Went};
 pub use segment::{Segment, SegmentName, choose};
 pub use summary::{KindUse, RelationUse, Summary, WalEnd, WalSummary};
 pub use touch::{Touch, Touches};
-pub use transactions::{RelationPlace, TransactionKind, TransactionSums, TransactionUse};
+pub use transactions::{TransactionKind, TransactionSums, TransactionUse};
 pub use window::{Range, Step, Window, head_of};

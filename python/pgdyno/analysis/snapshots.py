@@ -278,6 +278,7 @@ def plan_facts(
     windows = [window for of_stage in by_stage.values() for window in of_stage]
     if not windows:
         return None
+    begun = {stage: _begun_with(of_stage) for stage, of_stage in by_stage.items()}
     refused = {
         _name(row): str(row["error"])
         for window in windows
@@ -288,12 +289,12 @@ def plan_facts(
     return Plans(
         statements=len(known),
         changes=tuple(change for window in windows for change in _changes(window)),
-        differences=tuple(_differences(sorted(known), by_stage)),
+        differences=tuple(_differences(sorted(known), tuple(begun.values()))),
         refused=tuple(sorted((name, why) for name, why in refused.items() if name not in known)),
         by_round=tuple(
             PlanByRound(name, stage, tuple((shape, tuple(rounds)) for shape, rounds in found))
-            for stage, of_stage in by_stage.items()
-            for name, shapes in sorted(_begun_with(of_stage).items())
+            for stage, of_stage in begun.items()
+            for name, shapes in sorted(of_stage.items())
             if len(found := shapes.items()) > 1
         ),
     )
@@ -313,9 +314,8 @@ def _changes(window: _Ends) -> Iterator[PlanChange]:
 
 
 def _differences(
-    names: Sequence[str], by_stage: Mapping[str, Sequence[_Ends]]
+    names: Sequence[str], begun: Sequence[Mapping[str, Mapping[str, Sequence[int]]]]
 ) -> Iterator[PlanDifference]:
-    begun = [_begun_with(windows) for windows in by_stage.values()]
     for name in names:
         shapes = tuple(_only(of_stage.get(name, {})) for of_stage in begun)
         if len({one for one in shapes if one is not None}) > 1:

@@ -59,13 +59,10 @@ def _transactions(
         for kind in window.committed:
             first, before = committed.get(kind.tables, (kind, NOTHING_WRITTEN))
             committed[kind.tables] = (first, before + kind.used)
-    further, rolled_back, unfinished, outside = (
-        sum(parts, NOTHING_WRITTEN).bytes
-        for parts in (
-            (one.further for one in windows), (one.rolled_back for one in windows),
-            (one.unfinished for one in windows), (one.outside for one in windows),
-        )
-    )  # fmt: skip
+    further = sum(one.further.bytes for one in windows)
+    rolled_back = sum(one.rolled_back.bytes for one in windows)
+    unfinished = sum(one.unfinished.bytes for one in windows)
+    outside = sum(one.outside.bytes for one in windows)
     known = sum(used.bytes for _, used in committed.values())
     whole = known + further + rolled_back + unfinished + outside
     if not whole:

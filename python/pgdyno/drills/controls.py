@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -140,18 +140,23 @@ def planted(load: Load) -> list[Control]:
     return found
 
 
+def _made(database: Connection, statements: Sequence[str], table: str) -> str:
+    """Carry statements out; the first file of a table that they make."""
+    with own_session(database) as session:
+        for statement in statements:
+            session.execute(statement.encode())
+        row = session.execute("SELECT pg_relation_filepath(%s)", (table,)).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
 def _wrongly_visible(load: Load, cluster: Cluster, databases: list[Connection]) -> Control:
     """Let a map say that all see a page with a row that nobody sees; the server runs on after it.
 
     Its checksum is wrong then, which is not what is looked for: it is ignored, and put right.
     """
     settings = [*load.stage.settings, THROWN_AWAY]
-    with own_session(databases[0]) as session:
-        for statement in _DELETED:
-            session.execute(statement)
-        row = session.execute("SELECT pg_relation_filepath('pgdyno_deleted')").fetchone()
-    assert row is not None
-    path = f"{row[0]}_vm"
+    path = f"{_made(databases[0], _DELETED, 'pgdyno_deleted')}_vm"
     cluster.stop(clean=True)
     with load.bench.target.trial_folder.into(DISK) as disk:
         before = _put(disk, path, _BITS, _HEADER_BYTES)
@@ -167,19 +172,12 @@ def _wrongly_visible(load: Load, cluster: Cluster, databases: list[Connection]) 
 def _without_space(load: Load, cluster: Cluster, databases: list[Connection]) -> Control:
     """Let nobody read a map of free space; the server runs on after it."""
     settings = [*load.stage.settings, THROWN_AWAY]
-    with own_session(databases[0]) as session:
-        for statement in _WITH_SPACE:
-            session.execute(statement)
-        row = session.execute("SELECT pg_relation_filepath('pgdyno_space')").fetchone()
-    assert row is not None
-    path = f"{row[0]}_fsm"
+    path = f"{_made(databases[0], _WITH_SPACE, 'pgdyno_space')}_fsm"
     cluster.stop(clean=True)
     with (
         load.bench.target.trial_folder.into(DISK) as disk,
-        opened(disk, path, writes=False) as handle,
+        _planted(disk, path, writes=False) as handle,
     ):
-        if handle is None:
-            raise TargetError(f"{disk.path / path} is gone, in which a fault was to be planted")
         before = stat.S_IMODE(os.fstat(handle).st_mode)
         os.fchmod(handle, 0)
         cluster.start(settings)
@@ -246,11 +244,18 @@ def _damage(disk: Folder, path: str, pages: int, page_bytes: int) -> None:
     _put(disk, path, _DAMAGE, pages // 2 * page_bytes + _ROOM_AT)
 
 
-def _put(disk: Folder, path: str, data: bytes, at: int) -> bytes:
-    """Write over bytes of a relation's file; returns those that were there."""
-    with opened(disk, path, writes=True) as handle:
+@contextmanager
+def _planted(disk: Folder, path: str, *, writes: bool) -> Iterator[int]:
+    """A relation's file, in which there is to be a fault."""
+    with opened(disk, path, writes=writes) as handle:
         if handle is None:
             raise TargetError(f"{disk.path / path} is gone, in which a fault was to be planted")
+        yield handle
+
+
+def _put(disk: Folder, path: str, data: bytes, at: int) -> bytes:
+    """Write over bytes of a relation's file; returns those that were there."""
+    with _planted(disk, path, writes=True) as handle:
         before = os.pread(handle, len(data), at)
         os.pwrite(handle, data, at)
     return before

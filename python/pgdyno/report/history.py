@@ -31,6 +31,7 @@ _OFTEN_SHARED = (1, 3, 4)  # columns that are told once where all runs share the
 def lines(found: HistoryFacts) -> Iterator[str]:
     """All that is printed of a history."""
     starts = {change.line: change for change in found.changes}
+    engines = {line.engine for line in found.lines}
     rows = [_HEAD, *(_row(line) for line in found.lines)]
     shared = [place for place in _OFTEN_SHARED if len({row[place] for row in rows[1:]}) == 1]
     if shared:
@@ -50,8 +51,7 @@ def lines(found: HistoryFacts) -> Iterator[str]:
                 f" before ({_chance(change.p)})"
             )
         yield text
-        yield from _below(found.lines, number)
-    engines = {line.engine for line in found.lines}
+        yield from _below(found.lines, number, tells_engine=len(engines) > 1)
     if len(engines) == 1 and engines != {_OWN}:
         yield f"All runs were driven by {engines.pop()}."
     if any(line.throughput is not None for line in found.lines):
@@ -66,7 +66,7 @@ def lines(found: HistoryFacts) -> Iterator[str]:
         yield f"left out: {one_left}"
 
 
-def _below(all_lines: Sequence[HistoryLine], number: int) -> Iterator[str]:
+def _below(all_lines: Sequence[HistoryLine], number: int, *, tells_engine: bool) -> Iterator[str]:
     """The file that goes on from a run, once for all its stages, and who drove, where that differs.
 
     Below the line, and not in it: lines are as wide as a terminal without them.
@@ -74,7 +74,7 @@ def _below(all_lines: Sequence[HistoryLine], number: int) -> Iterator[str]:
     line, after = all_lines[number], all_lines[number + 1 : number + 2]
     if any((one.file, one.engine) == (line.file, line.engine) for one in after):
         return
-    if len({one.engine for one in all_lines}) == 1:
+    if not tells_engine:
         yield f"{_BELOW}{line.file}"
         return
     driven = f"driven by {line.engine}"

@@ -19,7 +19,9 @@ const fn until(info: u8, name: &'static str, last: u16) -> Kind {
 const INIT: u8 = 0x80;
 /// Managers from here on are of extensions, 15 and later.
 const CUSTOM: u8 = 128;
-const TRANSACTION: u8 = 1;
+pub(super) const TRANSACTION: u8 = 1;
+pub(super) const HEAP2: u8 = 9;
+pub(super) const HEAP: u8 = 10;
 
 /// Whether records of a resource manager can be.
 pub(super) fn is_manager(major: Major, manager: u8) -> bool {

@@ -21,7 +21,7 @@ use crate::{
     version::Major,
     wal::{
         history::History,
-        kind::{is_custom, manager_name},
+        kind::{HEAP, HEAP2, is_custom, manager_name},
         page::Format,
         reading::{WalHead, control_of},
         record::Record,
@@ -35,7 +35,7 @@ use crate::{
 /// Of [`RedoNeeds`].
 const VERSION: u32 = 1;
 /// Resource managers whose records clear bits of the visibility map, before 17 without naming it.
-const HEAPS: [u8; 2] = [9, 10];
+const HEAPS: [u8; 2] = [HEAP2, HEAP];
 /// Bits of the visibility map for each block.
 const VISIBILITY_BITS: u32 = 2;
 

@@ -13,15 +13,13 @@ use crate::{
     version::Major,
     wal::{
         count::Count,
+        kind::{HEAP, HEAP2, TRANSACTION},
         open::OpenTransactions,
         record::Record,
         table_sets::{FURTHER, TableSets},
     },
 };
 
-const TRANSACTION: u8 = 1;
-const HEAP2: u8 = 9;
-const HEAP: u8 = 10;
 const MULTI_INSERT: u8 = 0x50;
 /// `INSERT`, `DELETE`, `UPDATE`, `HOT_UPDATE`.
 const ROW_CHANGES: [u8; 4] = [0x00, 0x10, 0x20, 0x40];
@@ -36,17 +34,6 @@ const HAS_RELATIONS: u32 = 1 << 2;
 const HAS_INVALIDATIONS: u32 = 1 << 3;
 const HAS_TWO_PHASE: u32 = 1 << 4;
 const HAS_DROPPED_STATISTICS: u32 = 1 << 8;
-
-/// A relation, which WAL knows by its files only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-pub struct RelationPlace {
-    /// OID of its tablespace.
-    pub tablespace: u32,
-    /// OID of its database; 0: shared.
-    pub database: u32,
-    /// Its files' name.
-    pub relfilenode: u32,
-}
 
 /// What transactions, or records of none, wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -67,7 +54,7 @@ pub struct TransactionUse {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TransactionKind {
     /// The tables, ascending; none: rows of no table were changed.
-    pub tables: Vec<RelationPlace>,
+    pub tables: Vec<Locator>,
     /// What they wrote.
     pub used: TransactionUse,
 }
@@ -155,8 +142,7 @@ impl Transactions {
         let mut committed: Vec<TransactionKind> = told
             .map(|(set, used)| {
                 let places = self.sets.tables(set).iter();
-                let mut tables: Vec<RelationPlace> =
-                    places.map(|place| RelationPlace::of(locator(*place))).collect();
+                let mut tables: Vec<Locator> = places.map(|place| locator(*place)).collect();
                 tables.sort_unstable();
                 TransactionKind { tables, used: *used }
             })
@@ -181,16 +167,6 @@ impl TransactionUse {
         self.bytes += wrote.bytes;
         self.images += wrote.images;
         self.image_bytes += wrote.image_bytes;
-    }
-}
-
-impl RelationPlace {
-    fn of(locator: Locator) -> Self {
-        Self {
-            tablespace: locator.tablespace,
-            database: locator.database,
-            relfilenode: locator.relfilenode,
-        }
     }
 }
 
