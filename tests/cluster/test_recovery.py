@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pgdyno.model.run import TrialState
+from pgdyno.model.settings import Rung
 from pgdyno.store.run_file import RunFile
 from tests.cluster.conftest import DEBIAN_BINDIR
 from tests.cluster.test_run import assert_nothing_left, pgdyno
@@ -39,6 +40,50 @@ name = "no-full-pages"
 why = "Nothing to mend torn pages with."
 settings = { full_page_writes = false }
 """
+
+GUARDED = """
+[[stage]]
+name = "guarded"
+why = "A standby has the pages."
+guard = true
+
+[[stage]]
+name = "waits"
+why = "And the commits."
+synchronous = true
+"""
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param([], id="18"),
+        pytest.param(["--bindir", DEBIAN_BINDIR], id="15"),
+    ],
+)
+def test_guarded_stages_come_back_too(folder: Path, home_env: Path, options: list[str]) -> None:
+    plan, out = folder / "guarded.toml", folder / "run.sqlite"
+    plan.write_text(PLAN + GUARDED)
+
+    pgdyno("run", plan, "--out", out, *options, "--set", "stage.full-pages.skip=true")
+
+    with RunFile.read(out) as run:
+        by_stage = {trial.stage: trial for trial in run.trials()}
+        assert {trial.state for trial in by_stage.values()} == {TrialState.FINISHED}
+        results = {name: trial.result for name, trial in by_stage.items() if trial.result}
+        snapshots = {name: run.series(trial.number) for name, trial in by_stage.items()}
+    assert all(result.recovery for result in results.values())
+    rungs = {name: result.durability.lowest for name, result in results.items()
+             if result.durability}  # fmt: skip
+    assert rungs == {"no-full-pages": Rung.D4, "guarded": Rung.D0, "waits": Rung.D0}
+    waiting = {
+        name: max(series["replication.synchronous"].values, default=0.0)
+        for name, series in snapshots.items()
+    }
+    assert waiting == {"no-full-pages": 0.0, "guarded": 0.0, "waits": 1.0}
+    for name in ("guarded", "waits"):
+        assert any("held full pages off" in note for note in results[name].notes)
 
 
 @pytest.mark.long

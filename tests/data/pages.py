@@ -22,11 +22,10 @@ from pgdyno.analysis.cycle_facts import (
 )
 from pgdyno.analysis.disk_facts import Advice, DiskInUse, NotKnown, StorageInUse
 from pgdyno.analysis.drill import drill_facts
+from pgdyno.analysis.earlier_facts import EarlierFigures, EarlierReportFacts
 from pgdyno.analysis.facts import (
     Deviation,
     Difference,
-    EarlierFigures,
-    EarlierReportFacts,
     Facts,
     Judgement,
     MistakeFacts,
@@ -339,8 +338,9 @@ def _with_what_was_found(facts: Facts) -> Facts:
         ),
         recovery=tuple(
             RecoveryFacts(name, Spread(12.3, (11.0, 12.3, 14.0)), Spread(10.1, (9.0, 10.1, 12.0)),
-                          Spread(3.2e9, (3.0e9, 3.2e9, 3.5e9)))
-            for name in names
+                          Spread(3.2e9, (3.0e9, 3.2e9, 3.5e9)), guarded=number == 2,
+                          on_front=number != 1)
+            for number, name in enumerate(names)
         ),
         wal=tuple(_wal(name) for name in names[:-1]),  # of the last it is not known
         cycles=tuple(_cycles(name) for name in names),

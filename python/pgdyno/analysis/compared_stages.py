@@ -281,6 +281,7 @@ def _beside_settings(stage: Stage) -> dict[str, str]:
     """No setting of the server, and as much the stage's choice as one."""
     found = {"unlogged tables": "yes"} if stage.unlogged else {}
     found |= {"a disk that lies": "yes"} if stage.lying_disk else {}
+    found |= {"commits wait for a standby": "yes"} if stage.synchronous else {}
     return found | ({"pooler": stage.pooler.shown} if stage.pooler else {})
 
 

@@ -38,6 +38,7 @@ def changed_around(before: Stage, stage: Stage) -> list[str]:
         "unlogged tables": (before.unlogged, stage.unlogged),
         "the pooler": (before.pooler, stage.pooler),
         "a disk that lies": (before.lying_disk, stage.lying_disk),
+        "commits that wait for a standby": (before.synchronous, stage.synchronous),
     }
     return [name for name, (old, new) in pairs.items() if old != new]
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import isfinite
 
-from pgdyno.analysis.facts import EarlierFigures, EarlierReportFacts, Spread
+from pgdyno.analysis.earlier_facts import EarlierFigures, EarlierReportFacts
+from pgdyno.analysis.facts import Spread
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import TrialRecord, TrialResult
 from pgdyno.stats.compare import compare_plan

@@ -15,6 +15,7 @@ from pgdyno.analysis.cycle_facts import CycleFacts
 from pgdyno.analysis.diagnosis_facts import StageDiagnosis
 from pgdyno.analysis.disk_facts import StorageInUse
 from pgdyno.analysis.drill_facts import MeasuredLoss
+from pgdyno.analysis.earlier_facts import EarlierReportFacts
 from pgdyno.analysis.host_facts import FleetFacts
 from pgdyno.analysis.others import OtherConditions
 from pgdyno.analysis.profile_facts import ProfileFacts
@@ -354,34 +355,6 @@ class Outage:
 
 
 @dataclass(frozen=True, slots=True)
-class EarlierFigures:
-    """A figure of an earlier report and ours, each against the first stage that has both.
-
-    Machines and versions differ, so that only the ratios can be held against each other.
-    """
-
-    stage: str
-    metric: str  # nopm | tpm_total | tps: never one for another
-    base: str
-    earlier: float
-    earlier_ratio: float
-    now: float | None  # median of rounds
-    now_ratio: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierReportFacts:
-    """An earlier report beside this one."""
-
-    source: str
-    machine: str
-    runs: int  # behind each of its figures
-    figures: tuple[EarlierFigures, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class RecoveryFacts:
     """What a stage's server took to come back after it was killed under load."""
 
@@ -389,6 +362,10 @@ class RecoveryFacts:
     ready_s: Spread  # from its start to its readiness
     redo_s: Spread  # of these: replaying WAL
     replayed_bytes: Spread  # of WAL
+    guarded: bool  # what a power cut tears is repaired from a standby before it comes back
+    # Whether no other stage has as much throughput and was back as soon, by medians, with more of
+    # either; None: there is no other one.
+    on_front: bool | None
 
 
 @dataclass(frozen=True, slots=True)

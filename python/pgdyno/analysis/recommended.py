@@ -84,6 +84,11 @@ def _beside_settings(stage: Stage) -> Iterator[str]:
         )
     if stage.lying_disk:
         yield "Its disk acknowledged flushes that it had not made, which no setting asks of it."
+    if stage.synchronous:
+        yield (
+            "Its commits waited for a standby: synchronous_standby_names has to name yours, and"
+            " while none of them answers no commit ends."
+        )
 
 
 def _counts(name: str, value: object) -> bool:

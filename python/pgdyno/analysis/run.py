@@ -84,7 +84,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         replaced=tuple(replaced_facts(trial) for trial in found.replaced), outages=outages(trials),
         parts=() if servers else parts, earlier=reported_and_measured(plan, finished),
         imported=(others := beside_each_other(run.imported())),
-        imported_together=simultaneous(others), recovery=recovery_facts(names, finished),
+        imported_together=simultaneous(others), recovery=recovery_facts(plan.stages, finished),
         imported_conditions=_beside(plan, info, stages, versions, others),
         cycles=found.cycles.facts, sessions=met,
         storage=_storage(stages, finished, stored, info.host),

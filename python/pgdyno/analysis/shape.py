@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from statistics import median
 
 from pgdyno.analysis.facts import Outage, PartFacts, RecoveryFacts, Spread, StepFacts
+from pgdyno.model.plan import Stage
 from pgdyno.model.run import KindResult, StepKind, TrialRecord, TrialResult
 from pgdyno.stats.window_end import exact_below
 from pgdyno.store.histogram import Quantiles
@@ -80,17 +83,37 @@ def outages(trials: Sequence[TrialRecord]) -> tuple[Outage, ...]:
 
 
 def recovery_facts(
-    stages: Sequence[str], finished: Sequence[TrialRecord]
+    stages: Sequence[Stage], finished: Sequence[TrialRecord]
 ) -> tuple[RecoveryFacts, ...]:
-    """What each stage's server took to come back after it was killed, where it was."""
-    found = []
-    for stage, results in _by_stage(stages, finished):
+    """What each stage's server took to come back after it was killed, where it was.
+
+    Args:
+        stages: Of the plan, in its order.
+        finished: Trials.
+    """
+    guarded = {one.name: one.guard for one in stages}
+    found, speeds = [], []
+    for stage, results in _by_stage(list(guarded), finished):
         known = [result.recovery for result in results if result.recovery is not None]
         if known:
             columns = ("ready_s", "redo_s", "replayed_bytes")
-            spreads = [_spread([float(getattr(one, name)) for one in known]) for name in columns]
-            found.append(RecoveryFacts(stage, *spreads))
-    return tuple(found)
+            ready, redo, replayed = (
+                _spread([float(getattr(one, name)) for one in known]) for name in columns
+            )
+            found.append(RecoveryFacts(stage, ready, redo, replayed, guarded[stage], None))
+            speeds.append(median(_throughput(result, result.kinds) for result in results))
+    if len(found) < 2:
+        return tuple(found)
+    points = [(-speed, one.ready_s.median) for one, speed in zip(found, speeds, strict=True)]
+    return tuple(
+        replace(one, on_front=not any(_dominates(other, point) for other in points))
+        for one, point in zip(found, points, strict=True)
+    )
+
+
+def _dominates(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether it is nowhere larger, and somewhere smaller."""
+    return one != other and all(a <= b for a, b in zip(one, other, strict=True))
 
 
 def _by_stage(

@@ -14,17 +14,15 @@ from pgdyno.model.drill import Standing
 from pgdyno.model.errors import TargetError
 from pgdyno.model.plan import Stage
 from pgdyno.model.settings import Origin, OriginKind, Setting
-from pgdyno.session import own_session
+from pgdyno.session import becomes_true, own_session
 from pgdyno.target.interface import Ready
 from pgdyno.target.own_target import OwnTarget
-from pgdyno.target.standby import Standby
+from pgdyno.target.standby import IN_SYNC, Standby
 from pgdyno.trial.fixture import build_of
 
 _SENDER = "SELECT pid FROM pg_stat_replication LIMIT 1"
-_IN_SYNC = "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')"
 _PROMOTE = "SELECT pg_promote(true, 600)"
 _SYNC_S = 60.0
-_PAUSE_S = 0.05
 
 
 class Following:
@@ -107,9 +105,6 @@ def _waits_for_it() -> Setting:
 
 
 def _wait_in_sync(ready: Ready) -> None:
-    deadline = time.monotonic() + _SYNC_S
     with own_session(ready.connection) as session:
-        while session.execute(_IN_SYNC).fetchone() != (True,):
-            if time.monotonic() >= deadline:
-                raise TargetError(f"no standby is synchronous after {_SYNC_S:.0f} s")
-            time.sleep(_PAUSE_S)
+        if not becomes_true(session, IN_SYNC, (), _SYNC_S):
+            raise TargetError(f"no standby is synchronous after {_SYNC_S:.0f} s")

@@ -22,7 +22,7 @@ from pgdyno.model.workload import Share, Workload
 __all__ = ["Estimate", "Plan", "Protocol", "Stage", "Target", "TargetKind", "Telemetry", "Trial",
            "Workload"]  # fmt: skip
 
-StageFlag = Literal["guard", "unlogged", "lying_disk"]
+StageFlag = Literal["guard", "unlogged", "lying_disk", "synchronous"]
 STAGE_FLAGS: tuple[StageFlag, ...] = get_args(StageFlag)
 """What a stage says beside its settings, and a stage that builds on it too."""
 TargetKind = Literal["embedded", "installed", "running"]
@@ -142,6 +142,7 @@ class Stage:
     unlogged: bool = False  # the workload's tables are: a crash of the server empties them
     pooler: Pooler | None = None  # between the driver and the server; None: none
     lying_disk: bool = False  # it acknowledges flushes and has made none
+    synchronous: bool = False  # commits wait until the guard's standby has flushed them
 
     @property
     def values(self) -> dict[str, str]:

@@ -29,6 +29,8 @@ _HBA = "local replication all trust"  # the socket's folder is closed to others
 _COPY_S = 36_000.0
 _STREAM_S = 600.0
 _RECEIVING = "SELECT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')"
+IN_SYNC = "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')"
+"""Asked of a primary: whether its commits wait for a standby that is there."""
 _DROP = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s"
 
 

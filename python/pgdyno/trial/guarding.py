@@ -25,9 +25,10 @@ from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import GuardLimits, Heartbeat
 from pgdyno.model.plan import Stage
 from pgdyno.model.wording import listed
-from pgdyno.session import own_session
+from pgdyno.session import becomes_true, own_session
 from pgdyno.shell import start
 from pgdyno.target.interface import Ready, Target
+from pgdyno.target.standby import IN_SYNC
 from pgdyno.trial.fixture import build_of
 from pgdyno.trial.preparing import Phase, settings_of
 
@@ -69,6 +70,9 @@ def guarding(stage: Stage, target: Target, ready: Ready, phase: Phase) -> Iterat
         found = Guarding(directory, include)
         with phase("guard"):
             found.wait_off(ready)
+        if stage.synchronous:
+            with phase("synchronous"):
+                _wait_for_it(ready)
         yield found
     finally:
         daemon.signal(signal.SIGTERM)
@@ -130,6 +134,19 @@ class Guarding:
     def _reasons(self) -> str:
         beat = self._beat()
         return "; ".join(beat.reasons) if beat and beat.reasons else "it gave no reason"
+
+
+def _wait_for_it(ready: Ready) -> None:
+    """Let commits wait for the standby from now on; before it was there, none would have ended.
+
+    Raises:
+        TargetError: The server does not take it for synchronous.
+    """
+    with own_session(ready.connection) as session:
+        session.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        session.execute("SELECT pg_reload_conf()")
+        if not becomes_true(session, IN_SYNC, (), _PATIENCE_S):
+            raise TargetError(f"no standby is synchronous after {_PATIENCE_S:.0f} s")
 
 
 def _in_memory() -> Path:

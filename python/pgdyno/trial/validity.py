@@ -61,7 +61,9 @@ def judge(
         reasons.append(stuck)
     if any(one.sqlstate in ("stopped", "gave_up") for one in result.errors):
         reasons.append("the driver did not reach the end of the window")
-    reasons += _reported(log, survive=survive, lost=bool(fleet.lost))
+    # Who is not of the load, a standby or its guard, is turned away while the server is killed.
+    killed = result.recovery is not None
+    reasons += _reported(log, ends=survive or killed, lost=bool(fleet.lost))
     if reasons:
         return TrialState.INVALID, "; ".join(reasons)
     if fleet.is_degraded:
@@ -79,9 +81,15 @@ def _idle(result: TrialResult) -> Iterator[str]:
             yield f"no transaction succeeded on server {part.name} in the window"
 
 
-def _reported(log: LogSummary | None, *, survive: bool, lost: bool) -> Iterator[str]:
-    """What the server's log has of errors that nothing explains, such as a host that was lost."""
-    sessions_end = _LOST_SESSIONS if survive or lost else ()
+def _reported(log: LogSummary | None, *, ends: bool, lost: bool) -> Iterator[str]:
+    """What the server's log has of errors that nothing explains, such as a host that was lost.
+
+    Args:
+        log: None: it cannot be read.
+        ends: Whether sessions were to end: the plan survives that, or the server was killed.
+        lost: Whether hosts of the load were.
+    """
+    sessions_end = _LOST_SESSIONS if ends or lost else ()
     known = (*_NOISE, *_RETRIED, *sessions_end, *(_GIVEN_UP if lost else ()))
     bad = log.bad if log else {}
     unexplained = {text: n for text, n in bad.items() if not any(one in text for one in known)}

@@ -9,7 +9,7 @@ import pytest
 
 from pgdyno.analysis.deviations import deviations
 from pgdyno.analysis.facts import Facts
-from pgdyno.analysis.shape import outages, part_facts, step_facts
+from pgdyno.analysis.shape import outages, part_facts, recovery_facts, step_facts
 from pgdyno.analysis.trials import trial_facts
 from pgdyno.model.description import Description, Deviation, StageDescription
 from pgdyno.model.manifest import HostManifest, Installation
@@ -18,6 +18,7 @@ from pgdyno.model.run import (
     Gap,
     KindResult,
     PartResult,
+    Recovery,
     RunInfo,
     Series,
     StepKind,
@@ -30,7 +31,7 @@ from pgdyno.report.document import Table
 from pgdyno.report.sections import shape as section
 from pgdyno.store.histogram import merged_quantiles
 from tests.data.hdr import encode
-from tests.data.miniature import WINDOW_S, a_result
+from tests.data.miniature import CHARACTERS, WINDOW_S, a_result
 
 SECOND_NS = 1_000_000_000
 MS = 1_000_000
@@ -86,6 +87,29 @@ def test_databases_are_told_apart_in_the_metric_of_the_trial() -> None:
     assert second.throughput.median == 300 * 60 / WINDOW_S, "payments are no orders"
     select = [replace(one, result=replace(one.result, nopm=None)) for one in trials if one.result]
     assert part_facts(["crowd"], select, merged_quantiles)[0].throughput.median == 1_200 / WINDOW_S
+
+
+def test_the_front_are_stages_that_no_other_surpasses_in_speed_and_recovery() -> None:
+    points = {"fast": (900, 12.0), "both": (800, 4.0), "slower": (700, 4.0), "soon": (300, 1.0),
+              "nowhere": (299, 1.5), "as-both": (800, 4.0)}  # fmt: skip
+    trials = [
+        replace(
+            trial(1, parts=(), nopm=None, recovery=Recovery(ready_s, 0.5, 1_000),
+                  kinds=part("bench", orders, FAST).kinds[:1]),
+            stage=name,
+        )
+        for name, (orders, ready_s) in points.items()
+    ]  # fmt: skip
+    stages = [replace(CHARACTERS[0].stage, name=name, guard=name == "both") for name in points]
+
+    found = {one.stage: one for one in recovery_facts(stages, trials)}
+
+    assert {name for name, one in found.items() if one.on_front} == {
+        "fast", "both", "as-both", "soon",
+    }  # fmt: skip
+    assert [name for name, one in found.items() if one.guarded] == ["both"]
+    (alone,) = recovery_facts(stages[:1], trials)
+    assert alone.on_front is None
 
 
 def test_an_outage_is_told_and_drawn(facts: Facts) -> None:

@@ -26,6 +26,7 @@ FIELD_REPORTS = (
     "tpcc-six-stages", "benchmarksql-9.5", "full-page-writes", "storage-comparison",
 )  # fmt: skip
 FROM_MAJOR = {"parallel-io": 18}  # of plans whose subject came with a version
+WITH_CODECS, CODECS = 15, ("lz4", "zstd")  # of the servers here, which was built with them
 SHIPPED = sorted((ROOT / "plans").glob("*.toml"))
 
 
@@ -49,7 +50,10 @@ def test_a_good_plan_is_accepted_and_survives_the_run_file(path: Path) -> None:
 @pytest.mark.parametrize("quick", [False, True])
 @pytest.mark.parametrize("skip", [False, True])
 def test_shipped_plans_run_everywhere(path: Path, major: int, quick: bool, skip: bool) -> None:
-    names = [stage["name"] for stage in tomllib.loads(path.read_text())["stage"]]
+    names = [
+        stage["name"] for stage in tomllib.loads(path.read_text())["stage"]
+        if major == WITH_CODECS or stage.get("settings", {}).get("wal_compression") not in CODECS
+    ]  # fmt: skip
     everything = [] if skip else [f"stage.{name}.skip=false" for name in names]
     if "quick" not in tomllib.loads(path.read_text()) and quick:
         pytest.fail(f"{path.name} has no [quick]")

@@ -31,6 +31,7 @@ from pgdyno.model.run import (
     Effective,
     Failures,
     Fixture,
+    Recovery,
     TrialRecord,
     TrialResult,
     TrialState,
@@ -243,6 +244,15 @@ def test_what_is_expected_or_retried_is_no_reason(
     result: TrialResult, level: str, text: str
 ) -> None:
     assert judge(result, logged(level, text)) == (TrialState.FINISHED, None)
+
+
+def test_who_is_turned_away_while_the_server_is_killed_is_no_reason(result: TrialResult) -> None:
+    log = logged("FATAL", "the database system is shutting down")  # told to a standby, or its guard
+
+    assert judge(result, log)[0] is TrialState.INVALID
+    killed = replace(result, recovery=Recovery(2.0, 1.5, 1_000_000))
+    assert judge(killed, log) == (TrialState.FINISHED, None)
+    assert judge(killed, logged("ERROR", "could not extend file"))[0] is TrialState.INVALID
 
 
 def test_a_driver_that_gave_up_makes_it_invalid(result: TrialResult) -> None:

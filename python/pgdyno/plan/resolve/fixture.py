@@ -147,9 +147,8 @@ def trial_idents(
         **({"build": stage.build.ident} if stage.build else {}),
         **({"folder": stage.folder} if stage.folder else {}),
         **({"host": {one.name: one.value for one in stage.host}} if stage.host else {}),
-        **({"unlogged": True} if stage.unlogged else {}),
         **({"pooler": asdict(stage.pooler)} if stage.pooler else {}),
-        **({"lying_disk": True} if stage.lying_disk else {}),
+        **{str(key): True for key, is_so in stage.flags.items() if is_so},
     }  # fmt: skip
     return [
         _digest({**shape, "protocol": kept | _followed(protocol, stage, one), "round": one})

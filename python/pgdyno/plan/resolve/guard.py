@@ -25,6 +25,19 @@ def guard_problems(config: Configured, kind: str) -> Iterator[tuple[str, str, st
     yield from _standby_problems(config, "the stage has a guard")
 
 
+def synchronous_problems(
+    config: Configured, *, guarded: bool
+) -> Iterator[tuple[str, str, str | None]]:
+    """What keeps commits of a stage from waiting for its standby: setting or key, text, hint."""
+    if not guarded:
+        text = "true, and the stage has no guard: there is no standby to wait for"
+        yield "synchronous", text, "Write guard = true, or synchronous = false."
+    word = config.word("synchronous_commit")
+    if word in ("off", "local"):
+        text = f"true, and synchronous_commit = {word}: no commit waits for a standby"
+        yield "synchronous", text, 'Write synchronous_commit = "on", or synchronous = false.'
+
+
 def replicas_problems(
     config: Configured, *, guarded: bool, pooler: Pooler | None
 ) -> Iterator[tuple[str, str, str | None]]:

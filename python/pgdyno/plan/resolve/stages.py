@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from pgdyno.catalog import knobs, profile
 from pgdyno.model.build import Build
 from pgdyno.model.durability import Durability, over_servers, servers_text, together
-from pgdyno.model.plan import STAGE_FLAGS, Stage
+from pgdyno.model.plan import STAGE_FLAGS, Stage, StageFlag
 from pgdyno.model.pooler import Pooler
 from pgdyno.model.proposal import Prediction
 from pgdyno.model.settings import HostFacts, Rung, ServerFacts, Setting
 from pgdyno.model.workload import Workload
 from pgdyno.plan.resolve.contradictions import contradictions
 from pgdyno.plan.resolve.earlier_figures import figures_of
-from pgdyno.plan.resolve.guard import guard_problems, replicas_problems
+from pgdyno.plan.resolve.guard import guard_problems, replicas_problems, synchronous_problems
 from pgdyno.plan.resolve.lowest_rung import too_low
 from pgdyno.plan.resolve.lying_disk import lying_disk_problems
 from pgdyno.plan.resolve.machine import (
@@ -49,6 +49,7 @@ from pgdyno.plan.settings.values import default_text
 
 Problem = tuple[str, str, str | None]  # setting, value and what is wrong, hint
 Seen = tuple[Setting | None, str, str]
+Flags = dict[StageFlag, bool]
 
 _NOTHING_LOST = "no setting gives up durability"
 
@@ -85,9 +86,8 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
     asked: dict[str, Setting] = {}
     seen: set[Seen] = set()
     tables, target = draft.document.stage, draft.document.target
-    flags = [from_there_on(tables, key) for key in STAGE_FLAGS]
-    of_stages = zip(tables, draft.clients, servers, *flags, poolers(tables), strict=True)
-    for table, client, server, guard, unlogged, lies, pooler in of_stages:
+    of_stages = zip(tables, draft.clients, servers, _flags(tables), poolers(tables), strict=True)
+    for table, client, server, flags, pooler in of_stages:
         if len(result.complaints) > COMPLAINTS_MAX:
             break
         settings = {} if table.afresh else dict(before)
@@ -104,17 +104,17 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
         workload = draft.driven(client.table)
         protocol = draft.document.protocol
         durability = together(
-            _durability(config, settings, workload, draft, folder, host, guard),
+            _durability(config, settings, workload, draft, folder, host, flags["guard"]),
             Durability(machine_losses(asked)),
-            unlogged_losses(table.name, draft.source) if unlogged else Durability(),
-            lying_disk_losses(f"{draft.source}: stage {table.name}") if lies else Durability(),
+            unlogged_losses(table.name, draft.source) if flags["unlogged"] else Durability(),
+            lying_disk_losses(f"{draft.source}: stage {table.name}")
+            if flags["lying_disk"]
+            else Durability(),
         )
         kind, lowest = target.kind, protocol.lowest_rung
         problems = [
-            *_rung_problems(config, lowest, guard),
-            *_asked_problems(
-                config, draft, workload, pooler, guard=guard, unlogged=unlogged, lies=lies
-            ),
+            *_rung_problems(config, lowest, flags["guard"]),
+            *_asked_problems(config, draft, workload, pooler, flags),
             *_problems_together(
                 config, draft, _sessions(workload, draft, pooler), there, table.name
             ),
@@ -130,10 +130,10 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
                 table.name, table.why, table.afresh, ordered, durability.lowest,
                 reason_of(durability), workload, client.chosen, build=server.build,
                 earlier=figures_of(table.earlier), folder=folder, durability=durability,
-                expects=_prediction(table.expects), guard=guard, unlogged=unlogged,
-                standby=guard or target.replicas > 0,
+                expects=_prediction(table.expects), standby=flags["guard"] or target.replicas > 0,
                 host=tuple(asked[name] for name in sorted(asked)), pooler=pooler,
-                lying_disk=lies,
+                guard=flags["guard"], unlogged=flags["unlogged"],
+                lying_disk=flags["lying_disk"], synchronous=flags["synchronous"],
             )
         )  # fmt: skip
         result.configs.append(config)
@@ -143,25 +143,31 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
     return result
 
 
+def _flags(tables: Sequence[StageTable]) -> list[Flags]:
+    """What each stage says beside its settings."""
+    of_each = [from_there_on(tables, key) for key in STAGE_FLAGS]
+    return [dict(zip(STAGE_FLAGS, told, strict=True)) for told in zip(*of_each, strict=True)]
+
+
 def _asked_problems(
     config: Configured,
     draft: PlanDraft,
     workload: Workload,
     pooler: Pooler | None,
-    *,
-    guard: bool,
-    unlogged: bool,
-    lies: bool,
+    flags: Flags,
 ) -> Iterator[Problem]:
     """What keeps a stage from what it asks for beside its settings."""
     target, protocol = draft.document.target, draft.document.protocol
-    if unlogged:
+    guard = flags["guard"]
+    if flags["unlogged"]:
         replicated = bool(target.replica or target.replicas)
         yield from unlogged_problems(workload, protocol, guarded=guard, replicated=replicated)
-    if lies:
+    if flags["lying_disk"]:
         yield from lying_disk_problems(config, target.kind, protocol.lowest_rung, guarded=guard)
     if guard:
         yield from guard_problems(config, target.kind)
+    if flags["synchronous"]:
+        yield from synchronous_problems(config, guarded=guard)
     if target.replicas:
         yield from replicas_problems(config, guarded=guard, pooler=pooler)
     if pooler:

@@ -415,6 +415,11 @@ class StageTable(Table):
         "disk has the data in its volatile cache, and nothing asks it to keep them. A library that "
         "is preloaded into the server does that. Private clusters only; needs a C compiler.",
     )
+    synchronous: bool | None = Field(
+        None,
+        description="Whether commits wait until the standby of the stage's guard has flushed "
+        "them, from this stage on.",
+    )
     pooler: PoolerTable | None = Field(
         None,
         description="PgBouncer in front of the server, from this stage on, as "

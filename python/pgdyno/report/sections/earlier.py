@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pgdyno.analysis import words
-from pgdyno.analysis.facts import EarlierFigures, EarlierReportFacts, Facts
+from pgdyno.analysis.earlier_facts import EarlierFigures, EarlierReportFacts
+from pgdyno.analysis.facts import Facts
 from pgdyno.model.units import count_text, ratio_text
 from pgdyno.model.wording import plural
 from pgdyno.report.document import Cell, Column, Section, Table, Text, Tone
