@@ -105,9 +105,10 @@ def _next_steps(
         )
     cycles = [one.checkpoint_cycle for one in stages if one.checkpoint_cycle is not None]
     if any(one.verdict == "finding" for one in cycles):
+        how = "give it also" if needed else "repeat the run with"
         yield (
-            "To have all of the server's work in it, repeat the run with"
-            " `--set protocol.checkpoints=cycles`."
+            f"To have all of the server's work in it, {how} `--set protocol.checkpoints=cycles`,"
+            " which takes longer: `--dry-run` says how long."
         )
 
 

@@ -10,6 +10,12 @@ from pgdyno.model.wording import listed
 Confidence = Literal["high", "limited", "low"]
 
 
+BEYOND_MIN = 10
+"""Requests of a window that took longer than a percentile that is compared."""
+TAIL_REQUESTS_MIN = 100 * BEYOND_MIN
+"""Requests of a kind in a window whose p99, the shallowest of them, is compared."""
+
+
 @dataclass(frozen=True, slots=True)
 class TailFacts:
     """How long the slowest requests of a stage take against those of another; paired by round.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from pgdyno.analysis.answer_facts import TailFacts
 from pgdyno.analysis.cycle_facts import CycleFacts
 from pgdyno.analysis.facts import Comparison, Percentiles, Spread
 from pgdyno.analysis.session_facts import SessionShare
@@ -46,6 +47,7 @@ class Side:
     tpm_total: Spread | None
     orders_ended: Spread | None  # New-Orders a minute however they ended; None: another workload
     latency: tuple[Percentiles, ...]  # of the merged histograms of all rounds
+    tail: TailFacts | None  # to the first stage of its load, by rounds; None: not compared
     per_transaction: dict[str, Spread]  # names and units: `analysis.efficiency`
     wal: dict[str, float]  # counters of WAL by transaction, median of rounds; none: not counted
     wal_kinds: dict[str, float]  # bytes of a commit by kind of record; none: not read

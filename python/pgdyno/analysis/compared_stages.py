@@ -16,6 +16,7 @@ from pgdyno.analysis.facts import Facts, Spread
 from pgdyno.analysis.hosts import machine_text
 from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.others import told_of
+from pgdyno.analysis.plain import deepest
 from pgdyno.analysis.profile_facts import ProfileFacts
 from pgdyno.analysis.snapshots import shapes_of
 from pgdyno.analysis.stages import over_cycles
@@ -86,7 +87,7 @@ def side_of(stored: Stored, facts: Facts, stage: str, label: str) -> Side:
         requests_failed=sum(kind.window.failed for one in results for kind in one.kinds),
         margin=facts.margin, confidence=facts.confidence,
         throughput=found.throughput, tpm_total=found.tpm_total,
-        orders_ended=_orders_ended(results), latency=found.latency,
+        orders_ended=_orders_ended(results), latency=found.latency, tail=deepest(found),
         per_transaction=found.per_transaction, wal=_wal(results),
         wal_kinds={part.name: part.bytes for one in facts.wal if one.stage == stage
                    for part in one.kinds},

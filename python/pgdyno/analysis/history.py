@@ -8,12 +8,11 @@ from math import exp, log
 
 from scipy import special
 
-from pgdyno.analysis.answer_facts import Answer, Confidence, Doubt
+from pgdyno.analysis.answer_facts import BEYOND_MIN, Answer, Confidence, Doubt
 from pgdyno.analysis.beside_facts import Gate
 from pgdyno.analysis.compared_stages import KnownRun, aspects, known_runs, levels
 from pgdyno.analysis.judged import judged, plan_in
 from pgdyno.analysis.stored import Stored
-from pgdyno.analysis.tails import BEYOND_MIN
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.run import TrialRecord, TrialState
 from pgdyno.stats.between_runs import session_noise

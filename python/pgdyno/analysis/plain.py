@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pgdyno.analysis import words
-from pgdyno.analysis.answer_facts import TailFacts
+from pgdyno.analysis.answer_facts import TAIL_REQUESTS_MIN, TailFacts
 from pgdyno.analysis.credit import NO_SETTING, credit_against
 from pgdyno.analysis.facts import Comparison, StageFacts
 from pgdyno.analysis.one_device import is_against_itself
 from pgdyno.model.units import ratio_text
 from pgdyno.model.wording import listed, plural
 
+NO_TAIL = (
+    f"that takes {TAIL_REQUESTS_MIN:,} of a kind in each window at least, all of them answered"
+)
+"""Why the slowest requests of a stage are compared with nothing."""
 SLOWEST = {"p99": "1 in 100", "p99.9": "1 in 1,000"}
 _TIMES_FROM = 2.0  # said as a multiple from here on
 _UNKNOWN = "Whether {names} {is_} faster than {base} is not known yet."
@@ -200,11 +204,13 @@ def _slowest(stage: StageFacts) -> tuple[str, ...]:
 
 def _not_known(stages: Sequence[StageFacts]) -> tuple[str, ...]:
     """Of which stages it is not known what they do to the slowest requests; said once."""
-    names = [
-        f"`{one.name}`" for one in stages
-        if (tail := deepest(one)) is None or tail.verdict in ("undecided", "not judged")
-    ]  # fmt: skip
-    does = "does" if len(names) == 1 else "do"
-    if not names:
-        return ()
-    return (f"What {listed(names)} {does} to the slowest requests is not known yet.",)
+    tails = {f"`{one.name}`": deepest(one) for one in stages}
+    few = [name for name, tail in tails.items() if tail is None]
+    open_ = [name for name, tail in tails.items()
+             if tail is not None and tail.verdict in ("undecided", "not judged")]  # fmt: skip
+    return tuple(
+        f"What {listed(names)} {'does' if len(names) == 1 else 'do'} to the slowest requests is"
+        f" not known{why}."
+        for names, why in ((open_, " yet"), (few, f": {NO_TAIL}"))
+        if names
+    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from pgdyno.analysis.answer_facts import TailFacts
+from pgdyno.analysis.answer_facts import BEYOND_MIN, TailFacts
 from pgdyno.analysis.facts import StageFacts
 from pgdyno.analysis.stages import comparison_facts
 from pgdyno.model.plan import Plan
@@ -22,7 +22,6 @@ from pgdyno.stats.window_end import exact_below
 from pgdyno.store.histogram import Quantiles, merged_quantiles
 
 PERCENTILES = {"p99": 0.99, "p99.9": 0.999}
-BEYOND_MIN = 10  # requests of a window that took longer
 SHORT = "anchors correct throughput alone, and the short windows beside them hold no whole cycle"
 
 

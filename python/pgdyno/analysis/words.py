@@ -15,10 +15,18 @@ RATIO = (
     "a ratio is the middle of what rounds tell, each for itself, and not that of the two medians"
 )
 NO_LOOK = "no look yet"
+AMONG_SEVERAL = "among several comparisons that is not yet beyond chance"
 _RATIO_LEAST, _RATIO_MOST = 0.001, 1000  # an interval of two rounds may end far beyond these
 
 RUNGS = {NOT_KNOWN: "what may be lost is not known", **LADDER}
 SAFE = ("D0", "D1")  # rungs on which nothing is lost
+
+
+def is_beside_one(one: Comparison) -> bool:
+    """Whether it is undecided, though its interval does not hold 1."""
+    if one.verdict != "undecided" or one.low is None or one.high is None:
+        return False
+    return not one.low <= 1 <= one.high
 
 
 def rung(name: str) -> str:

@@ -11,6 +11,7 @@ from pgdyno.analysis.efficiency import METRICS
 from pgdyno.model.units import at_least_text, count_text, digits_text, moment_text, ratio_text
 from pgdyno.model.wording import capital, plural
 from pgdyno.report.imported import lines as imported_lines
+from pgdyno.report.sections.stages import tail_words
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 SIDES_MAX = len(_LETTERS)
@@ -33,6 +34,10 @@ _WAL = {
 _VERDICTS = ("better", "worse", "equivalent")
 _HINT_NO_INTERVAL = (
     "Latencies, costs and waits have no interval here: small differences of different days are"
+    " chance."
+)
+_HINT_MERGED = (
+    "Latencies, costs and waits have no interval here, and no verdict: a small difference may be"
     " chance."
 )
 _OTHERS = "Results of other tools, as they were told; no verdict rests on them:"
@@ -73,9 +78,12 @@ def _row(row: Row) -> Iterator[str]:
             yield f"Throughputs are medians of rounds; compared by {meaning}."
     for one in row.against:
         yield from _said(one)
+        yield from _slowest(row, one)
     yield from _doubted(row)
     if any(one.how == "unpaired" for one in row.against):
         yield _HINT_NO_INTERVAL
+    elif row.against:
+        yield _HINT_MERGED
     for title, grid in (
         ("Latency, of all rounds together", _latency(sides)),
         ("Cost of a transaction, median of rounds", _costs(sides)),
@@ -126,6 +134,14 @@ def _said(one: Against) -> Iterator[str]:
         yield f"   {one.hint}"
     for warning in one.comparison.warnings:
         yield f"   {capital(warning)}."
+
+
+def _slowest(row: Row, one: Against) -> Iterator[str]:
+    """What the report of both says of the slowest requests; below stand those of merged rounds."""
+    tail = row.sides[one.place].tail
+    if one.how == "paired" and tail is not None and tail.base == row.sides[0].stage:
+        interval = words.ends(tail.low, tail.high)
+        yield f"{_LETTERS[one.place]}: by rounds, the {tail_words(tail)} ({interval})."
 
 
 def _doubted(row: Row) -> Iterator[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pgdyno.analysis import words
-from pgdyno.analysis.facts import Comparison, Facts, StageFacts
-from pgdyno.analysis.plain import deepest
+from pgdyno.analysis.facts import Facts, StageFacts
+from pgdyno.analysis.plain import NO_TAIL, deepest, to_one_between
 from pgdyno.model.units import moment_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Card, Cell, Document, Light
@@ -51,8 +51,9 @@ def _terms(facts: Facts) -> str:
         " 100 exceeds, p99.9 the one that 1 in 1,000 exceeds. A window is the part of a trial that"
         " is measured, a checkpoint cycle the time from one checkpoint to the next, by when the"
         " server has written what it had put off. What is undecided, more rounds may decide; what"
-        " is not judged, windows like these cannot show. A terminal is a user that the load stands"
-        " for, a trial one measurement of one stage. Rungs say what"
+        " is not judged, windows like these cannot show. A stage has all that"
+        " the ones before it have, unless it begins afresh. A terminal is a user that the load"
+        " stands for, a trial one measurement of one stage. Rungs say what"
         f" a stage may lose: {'; '.join(words.rung(one) for one in rungs)}."
     )
 
@@ -90,8 +91,8 @@ def _card(stage: StageFacts, facts: Facts) -> Card:
         interval = f"{share} interval {words.interval(compared)}"
         if compared.low is None:
             interval = words.interval(compared)
-        if compared.verdict == "undecided" and _excludes_one(compared):
-            interval += "; among several comparisons that is not yet beyond chance"
+        if words.is_beside_one(compared):
+            interval += f"; {words.AMONG_SEVERAL}"
         if _is_no_quotient(stage, facts):
             interval += "; a ratio is the middle of the rounds' own, not that of the two numbers"
     return Card(
@@ -105,14 +106,28 @@ def _card(stage: StageFacts, facts: Facts) -> Card:
         against=against,
         interval=interval,
         verdict=words.verdict(compared) if compared else None,
+        builds_on=_builds_on(stage),
         tone=verdict_tone(stage, facts),
-        tail=Cell(tail_words(tail), tone(tail)) if tail else None,
+        tail=Cell(tail_words(tail), tone(tail)) if tail else _no_tail(stage),
         doubts=tuple(_doubts(stage, facts)),
     )
 
 
-def _excludes_one(one: Comparison) -> bool:
-    return one.low is not None and one.high is not None and not one.low <= 1 <= one.high
+def _no_tail(stage: StageFacts) -> Cell | None:
+    """Why nothing is said of the slowest requests where its throughput is compared."""
+    if stage.to_first is None or not stage.to_first.rounds:
+        return None
+    return Cell(f"slowest requests not compared: {NO_TAIL}")
+
+
+def _builds_on(stage: StageFacts) -> str | None:
+    """That it has all that the stage before has, and what it adds to that."""
+    before = to_one_between(stage)
+    if before is None:
+        return None
+    if before.ratio is None:
+        return f"on top of {before.base}"
+    return f"on top of {before.base}: {words.ratio(before)} of it ({words.interval(before)})"
 
 
 def _is_no_quotient(stage: StageFacts, facts: Facts) -> bool:

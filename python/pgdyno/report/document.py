@@ -136,6 +136,7 @@ class Card:
     against: str | None
     interval: str | None
     verdict: str | None
+    builds_on: str | None  # the stage before, where that is not what it is compared with
     tone: Tone
     tail: Cell | None  # what it does to the slowest requests
     doubts: tuple[str, ...]  # what limits the verdict

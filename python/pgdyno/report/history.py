@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pgdyno.analysis import words
+from pgdyno.analysis.answer_facts import BEYOND_MIN
 from pgdyno.analysis.history import HistoryFacts, HistoryLine
-from pgdyno.analysis.tails import BEYOND_MIN
 from pgdyno.model.units import count_text, moment_text, ns_text, ratio_text
 from pgdyno.model.wording import plural
 from pgdyno.report.beside import gate_line, grid_lines

@@ -67,7 +67,14 @@ def _of_ratios(facts: Facts) -> list[Text]:
         return []
     total = "tpmTotal all transactions that ended"
     meaning = f"{METRICS[facts.headline]}, {total} a minute; both are medians, and {words.RATIO}."
-    return [Text(meaning, style="dim")]
+    return [
+        Text(meaning, style="dim"),
+        *(
+            Text(f"{one.name}: its interval does not hold 1; {words.AMONG_SEVERAL}.", style="dim")
+            for one in facts.stages
+            if one.to_first is not None and words.is_beside_one(one.to_first)
+        ),
+    ]
 
 
 def _confidence(facts: Facts) -> list[Text]:
