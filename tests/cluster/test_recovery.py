@@ -56,17 +56,20 @@ synchronous = true
 
 @pytest.mark.wide
 @pytest.mark.parametrize(
-    "options",
+    ("replicas", "options"),
     [
-        pytest.param([], id="18"),
-        pytest.param(["--bindir", DEBIAN_BINDIR], id="15"),
+        pytest.param(0, [], id="18"),
+        pytest.param(1, ["--bindir", DEBIAN_BINDIR], id="15-with-a-replica"),
     ],
 )
-def test_guarded_stages_come_back_too(folder: Path, home_env: Path, options: list[str]) -> None:
+def test_guarded_stages_come_back_too(
+    folder: Path, home_env: Path, replicas: int, options: list[str]
+) -> None:
     plan, out = folder / "guarded.toml", folder / "run.sqlite"
     plan.write_text(PLAN + GUARDED)
 
-    pgdyno("run", plan, "--out", out, *options, "--set", "stage.full-pages.skip=true")
+    settings = ("stage.full-pages.skip=true", f"target.replicas={replicas}")
+    pgdyno("run", plan, "--out", out, *options, *(f"--set={one}" for one in settings))
 
     with RunFile.read(out) as run:
         by_stage = {trial.stage: trial for trial in run.trials()}

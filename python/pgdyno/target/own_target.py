@@ -309,9 +309,11 @@ class OwnTarget:
         return replace(measured, port=there.port)  # its roles and passwords are the server's
 
     def follow(self, settings: Sequence[Setting], build: str | None = None) -> Connection:
-        """See `Target.follow`."""
-        self._standby = self.standby(build)
-        self._standby.start(settings)
+        """See `Target.follow`; the standby that the plan asks for anyway is enough."""
+        if not self._plan.replicas:
+            self._standby = self.standby(build)
+            self._standby.start(settings)
+        assert self._standby is not None, "apply has made it"
         return self._standby.cluster.connection()
 
     def standby(self, build: str | None, transport: str = "socket") -> Standby:

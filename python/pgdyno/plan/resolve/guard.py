@@ -39,12 +39,9 @@ def synchronous_problems(
 
 
 def replicas_problems(
-    config: Configured, *, guarded: bool, pooler: Pooler | None
+    config: Configured, *, pooler: Pooler | None
 ) -> Iterator[tuple[str, str, str | None]]:
     """What keeps a stage from having a replica of our making: setting or key, text, hint."""
-    if guarded:
-        text = "true, and target.replicas gives the server a standby already"
-        yield "guard", text, "Leave out one of both: the guard's standby answers no reads."
     if pooler is not None:
         text = f"{pooler.shown}, and reads of target.replicas go past it"
         yield "pooler", text, 'Leave out target.replicas, or write pooler = { mode = "none" }.'

@@ -169,7 +169,7 @@ def _asked_problems(
     if flags["synchronous"]:
         yield from synchronous_problems(config, guarded=guard)
     if target.replicas:
-        yield from replicas_problems(config, guarded=guard, pooler=pooler)
+        yield from replicas_problems(config, pooler=pooler)
     if pooler:
         yield from pooler_problems(pooler, workload, target.kind)
 

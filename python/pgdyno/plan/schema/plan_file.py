@@ -163,7 +163,7 @@ class TargetTable(Table):
         ge=0,
         le=REPLICAS_MAX,
         description="Streaming standbys of a private cluster that pgdyno makes for every trial, on "
-        "the same machine. One answers reads as `replica` does.",
+        "the same machine. One answers reads as `replica` does, and is that of a guard.",
     )
     transport: Literal["socket", "tcp"] = Field(
         "socket", description="How clients reach a private cluster: Unix socket, or loopback TCP."

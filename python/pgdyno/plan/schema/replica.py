@@ -27,7 +27,8 @@ def replica_complaints(
     if named and target.servers:
         text = "is of one server, and target.servers names several; allowed: one of both"
         yield Complaint("target.replica", text)
-    if named and tables and not asking:
+    guarded = key == "replicas" and any(stage.guard for stage in document.stage)
+    if named and tables and not asking and not guarded:
         text = "is asked nothing: no stage has workload.replica_connections above 0"
         yield Complaint(f"target.{key}", text)
     if asking and document.protocol.telemetry == "none":
