@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from pgdyno.analysis import words
+from pgdyno.analysis.blocking import with_blocking
 from pgdyno.analysis.changes import found_configuration
 from pgdyno.analysis.comparable import shared
 from pgdyno.analysis.compliance import requirements
@@ -134,7 +135,7 @@ def _sessions(
 ) -> tuple[StageSessions, ...]:
     tallies = {one.number: stored.tallies(one.number) for one in finished}
     found = (stage_sessions(name, finished, tallies) for name in names)
-    return tuple(one for one in found if one is not None)
+    return tuple(with_blocking(one, finished, tallies) for one in found if one is not None)
 
 
 def _storage(

@@ -17,11 +17,12 @@ class SessionShare:
     """Sessions of one kind, on average over all windows of a stage."""
 
     name: str  # as the dimension names it, e.g. a class of wait events
-    average: float  # sessions at a moment; times the windows' seconds: database time
+    average: float  # sessions at a moment
     low: float | None  # of the error of sampling; None: too few seconds for an interval
     high: float | None
     share: float  # of all that the dimension tells apart
     what: str = ""  # what a class of waits means
+    database_s: float = 0.0  # the same as time: the average times the seconds that were looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,36 @@ class SessionLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Blocking:
+    """Sessions of one kind that waited for a lock because of sessions of one kind."""
+
+    waiter_kind: str  # of transaction; empty: several send its statement, or it is not ours
+    waiter_statement: str
+    lock: str  # its type, as pg_locks says it
+    mode: str
+    relation: str  # empty: of no table, or of one of another database
+    blocker_kind: str
+    blocker_statement: str  # that it runs, or ran last in its transaction
+    blocker_state: str  # as pg_stat_activity has it; empty: not told
+    blocker_wait: str  # class of waits, or `prepared transaction`; empty: it was not met
+    average: float  # that waited so
+    low: float | None  # of the error of sampling; None: too few seconds for an interval
+    high: float | None
+    waited_s: float  # the average times the seconds that were looked at
+    deepest: int  # so many waited so at once, at least: the largest mean of a second
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The most sessions that were met waiting behind one."""
+
+    sessions: int  # at least: the largest mean of a second
+    round: int
+    second: float  # since the window began
+    head: tuple[str, ...]  # what the session in front did in that second
+
+
+@dataclass(frozen=True, slots=True)
 class StageSessions:
     """What the sessions of a stage did in its windows."""
 
@@ -52,6 +83,8 @@ class StageSessions:
     seconds: int  # of windows that were looked at
     ticks: int  # looks in them
     active: SessionShare  # all together
-    # class, event, statement, kind, blocker, process; of those in queues for locks: relation
+    # class, event, statement, kind, relation, blocker, which add up to `active`; and process
     by: Mapping[str, tuple[SessionShare, ...]]
     lines: tuple[SessionLine, ...]
+    blocking: tuple[Blocking, ...] = ()  # who blocks whom, those first that waited longest
+    deepest: Queue | None = None  # None: none was met

@@ -28,18 +28,23 @@ from pgdyno.model.run import TallySeries, TrialRecord
 from pgdyno.model.wait import CPU, CPU_WAIT
 from pgdyno.stats.sampled import averages
 
-TALLY, _LOCKS = "sessions", "locks"
+TALLY, LOCKS = "sessions", "locks"
 NAMED_MAX = 12  # kinds of sessions in a table; the others are added up
 NS = 1_000_000_000
 _SEED = 20_261_125  # of the intervals: one run file, one report
 _OF_A_LOAD = ("backend", "parallel_worker")
 _IN_TRANSACTION = ("idle in transaction", "idle in transaction (aborted)")
+_LOCK = "lock"  # the group of waits for what other transactions hold
 _DISABLED = "disabled"  # state of who does not tell it
 _CLIENT, _IDLE = "client", "idle"
+_LEAST = 1e-9  # of a sum: less is what rounding leaves
 _NOT_MET = "not seen yet"
 _OF_SEVERAL = "any: several send it"  # BEGIN, COMMIT
 _NOT_OURS = "none that the load is known by"
 _NO_RELATION = "no relation told"
+_NOT_QUEUED = "waits for no lock"
+_QUEUED = "waits for a lock"
+_WAS_SHORT = "not seen: the wait was over before it was asked"
 _NO_EVENT = "none, in a transaction without a statement"
 _WITHOUT_EVENT = {
     CPU: "A session waits for nothing, and runs.",
@@ -76,11 +81,14 @@ def stage_sessions(
     Returns:
         None: sessions were not sampled, or none of them says what it does.
     """
-    windows = _windows(TALLY, stage, trials, tallies)
+    windows = windows_of(TALLY, stage, trials, tallies)
     if not windows or not _are_told(windows):
         return None
+    seconds = sum(one.ticks.size for one in windows)
     by = {name: _shares(windows, name_of) for name, name_of in _DIMENSIONS.items()}
-    by["relation"] = _shares(_windows(_LOCKS, stage, trials, tallies), _relation_of)
+    by["relation"] = _by_relation(windows, windows_of(LOCKS, stage, trials, tallies))
+    if all(one.name == _NOT_QUEUED for one in by["blocker"]):
+        by["blocker"] = ()
     meanings = {**wait_classes(), **_WITHOUT_EVENT}
     if all(one.name != CPU_WAIT for one in by["class"]):
         meanings[CPU] = _RUNS_OR_WANTS
@@ -90,10 +98,10 @@ def stage_sessions(
     )
     return StageSessions(
         stage=stage,
-        seconds=sum(one.ticks.size for one in windows),
+        seconds=seconds,
         ticks=int(sum(one.ticks.sum() for one in windows)),
-        active=active,
-        by=by,
+        active=_as_time(active, seconds),
+        by={name: tuple(_as_time(one, seconds) for one in found) for name, found in by.items()},
         lines=tuple(_line(one) for one in windows),
     )
 
@@ -118,7 +126,11 @@ def round_sessions(trial: TrialRecord, tallies: Mapping[str, TallySeries]) -> Ro
     )
 
 
-def _windows(
+def _as_time(share: SessionShare, seconds: int) -> SessionShare:
+    return replace(share, database_s=share.average * seconds)
+
+
+def windows_of(
     name: str,
     stage: str,
     trials: Sequence[TrialRecord],
@@ -170,12 +182,44 @@ def _blocker_of(key: Key) -> str | None:
     """What who blocks does."""
     if not (found := _class_of(key)):
         return None
-    return key["blocker"] or (_NOT_MET if group_of(found) == "lock" else None)
+    return key["blocker"] or (_NOT_MET if group_of(found) == _LOCK else _NOT_QUEUED)
 
 
 def _relation_of(key: Key) -> str:
     """What a session in a queue waits for, of the tally of locks."""
     return key["relation"] or _NO_RELATION
+
+
+def _queued_of(key: Key) -> str | None:
+    found = _class_of(key)
+    return found and (_QUEUED if group_of(found) == _LOCK else _NOT_QUEUED)
+
+
+def _by_relation(windows: Sequence[Window], queues: Sequence[Window]) -> tuple[SessionShare, ...]:
+    """Active sessions by what they queue for; nothing where none was met in a queue.
+
+    Queues are looked at more rarely than sessions: these decide how many are in one, and what of
+    it no look at queues has met is not told by relation.
+    """
+    met = {one.name: one for one in _shares(windows, _queued_of)}
+    if (queued := met.get(_QUEUED)) is None:
+        return ()
+    told = _shares(queues, _relation_of)
+    sum_told = sum(one.average for one in told)
+    fits = min(1.0, queued.average / sum_told) if sum_told else 0.0
+    total = sum(one.average for one in met.values())
+    found = [_scaled(one, fits, total) for one in told]
+    short = queued.average - sum_told * fits
+    if short > _LEAST * queued.average:
+        found.append(SessionShare(_WAS_SHORT, short, None, None, short / total))
+    free = [met[_NOT_QUEUED]] if _NOT_QUEUED in met else []
+    return tuple(sorted([*found, *free], key=lambda one: -one.average))
+
+
+def _scaled(share: SessionShare, by: float, total: float) -> SessionShare:
+    low, high = (None if end is None else end * by for end in (share.low, share.high))
+    average = share.average * by
+    return replace(share, average=average, low=low, high=high, share=average / total)
 
 
 def _process_of(key: Key) -> str | None:
@@ -219,9 +263,14 @@ def _without_processes(tally: TallySeries) -> tuple[tuple[Key, ...], npt.NDArray
     Hundreds of sessions that block each other are thousands of keys, each with a row of the window.
     """
     places: dict[tuple[str, ...], int] = {}
-    blocker = tally.dimensions.index("blocker")
     of_each = [
-        places.setdefault((*key[:blocker], _deed(key[blocker]), *key[blocker + 1 :]), len(places))
+        places.setdefault(
+            tuple(
+                _deed(part) if dimension == "blocker" else part
+                for dimension, part in zip(tally.dimensions, key, strict=True)
+            ),
+            len(places),
+        )
         for key in tally.keys
     ]
     keys = tuple(dict(zip(tally.dimensions, key, strict=True)) for key in places)

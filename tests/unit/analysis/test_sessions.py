@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from pgdyno.analysis.blocking import with_blocking
 from pgdyno.analysis.session_facts import GROUPS, REST, StageSessions
 from pgdyno.analysis.sessions import NAMED_MAX, group_of, met_in, round_sessions, stage_sessions
 from pgdyno.analysis.trials import POINTS_MAX
@@ -55,9 +56,11 @@ def test_each_dimension_adds_up_to_all_active_sessions() -> None:
     commit, other = key("flush", "IO:WalSync", statement="commit"), key("cpu")
     seen = found(sessions(BEGIN_S, SECONDS, {**USUAL, commit: 0.6, other: 0.1}))
     assert seen is not None
-    for dimension in ("class", "event", "kind", "statement"):
+    for dimension in ("class", "event", "kind", "statement", "relation", "blocker"):
         assert sum(one.average for one in seen.by[dimension]) == pytest.approx(5.5)
         assert sum(one.share for one in seen.by[dimension]) == pytest.approx(1)
+        assert sum(one.database_s for one in seen.by[dimension]) == pytest.approx(5.5 * SECONDS)
+    assert seen.active.database_s == pytest.approx(5.5 * SECONDS)
     (line,) = seen.lines
     assert [sum(at) for at in zip(*line.groups.values(), strict=True)] == pytest.approx(
         [5.5] * SECONDS
@@ -71,7 +74,7 @@ def test_each_dimension_adds_up_to_all_active_sessions() -> None:
 
 def test_blockers_are_told_by_what_they_do_and_processes_apart() -> None:
     seen = usual()
-    assert [one.name for one in seen.by["blocker"]] == ["client"]
+    assert [one.name for one in seen.by["blocker"]] == ["waits for no lock", "client"]
     assert [one.name for one in seen.by["process"]] == [
         "checkpointer: Timeout:CheckpointWriteDelay"
     ]
@@ -94,28 +97,95 @@ def test_blockers_that_do_the_same_are_one_key_however_many_processes_they_are()
     )
 
 
-def test_queues_for_locks_are_told_by_relation() -> None:
-    def queued(relation: str, blocker: str = "client 4711") -> tuple[str, ...]:
-        known = {"lock": "tuple", "relation": relation, "blocker": blocker}
-        return tuple(known.get(name, "") for name in LOCKS)
+def queued(relation: str = "stock", **more: str) -> tuple[str, ...]:
+    """A key of the tally `locks`: who waits for a row of another, that waits for its client."""
+    known = {
+        "lock": "tuple", "mode": "ExclusiveLock", "relation": relation, "kind": "payment",
+        "statement": "pay_district", "blocker_class": "client", "blocker_kind": "new_order",
+        "blocker_state": "idle in transaction", "blocker_statement": "no_district",
+        "blocker": "client 4711",
+    }  # fmt: skip
+    return tuple((known | more).get(name, "") for name in LOCKS)
 
-    met = sessions(BEGIN_S, SECONDS)
-    averages = {queued("stock"): 0.5, queued("stock", "cpu 12"): 0.3, queued(""): 0.1}
-    queue = replace(sessions(BEGIN_S, SECONDS, averages), name="locks", dimensions=LOCKS)
+
+def with_queues(averages: dict[tuple[str, ...], float]) -> StageSessions:
+    """What the usual sessions did, of which 0.8 wait for a row, with these queues."""
+    queues = replace(sessions(BEGIN_S, SECONDS, averages), name="locks", dimensions=LOCKS)
     record = TrialRecord(1, 1, "initdb", "x", TrialState.FINISHED, None, START_NS, None, RESULT)
-    seen = stage_sessions("initdb", [record], {1: {"sessions": met, "locks": queue}})
-
+    tallies = {1: {"sessions": sessions(BEGIN_S, SECONDS), "locks": queues}}
+    seen = stage_sessions("initdb", [record], tallies)
     assert seen is not None
+    return with_blocking(seen, [record], tallies)
+
+
+@pytest.mark.parametrize(
+    ("averages", "told"),
+    [
+        (
+            {queued(): 0.3, queued(blocker="cpu 12"): 0.2, queued(""): 0.1},
+            {"stock": 0.5, "no relation told": 0.1,
+             "not seen: the wait was over before it was asked": 0.2},
+        ),
+        # Two samplers look at other moments: who looks more often decides how many there were.
+        ({queued(): 1.2, queued(""): 0.4}, {"stock": 0.6, "no relation told": 0.2}),
+        ({}, {"not seen: the wait was over before it was asked": 0.8}),
+    ],
+    ids=["fewer", "more", "none"],
+)  # fmt: skip
+def test_sessions_by_relation_are_those_in_queues_and_all_others(
+    averages: dict[tuple[str, ...], float], told: dict[str, float]
+) -> None:
+    seen = with_queues(averages)
     assert {one.name: one.average for one in seen.by["relation"]} == pytest.approx(
-        {"stock": 0.8, "no relation told": 0.1}
+        {"waits for no lock": 4.0, **told}
     )
-    assert usual().by["relation"] == ()
+    assert sum(one.database_s for one in seen.by["relation"]) == pytest.approx(4.8 * SECONDS)
 
 
-def test_a_wait_whose_blocker_nobody_has_seen_says_so() -> None:
-    seen = found(sessions(BEGIN_S, SECONDS, {key("row", "Lock:tuple"): 1.0}))
+def test_without_a_queue_no_relation_and_no_blocker_is_told() -> None:
+    seen = found(sessions(BEGIN_S, SECONDS, {key("cpu"): 1.0}))
     assert seen is not None
-    assert [one.name for one in seen.by["blocker"]] == ["not seen yet"]
+    assert (seen.by["relation"], seen.by["blocker"]) == ((), ())
+
+
+def test_who_blocks_whom_is_told_by_what_both_do_and_not_by_process() -> None:
+    prepared = queued("", blocker_class="", blocker_kind="", blocker_state="",
+                      blocker_statement="", blocker="prepared transaction")  # fmt: skip
+    seen = with_queues(
+        {queued(): 0.3, queued(blocker="client 12"): 0.2, queued(mode="ShareLock"): 0.1,
+         prepared: 0.7}
+    )  # fmt: skip
+
+    assert [one.waited_s / SECONDS for one in seen.blocking] == pytest.approx([0.7, 0.5, 0.1])
+    first, most, least = seen.blocking
+    assert first.blocker_wait == "prepared transaction"
+    assert (most.waiter_kind, most.waiter_statement) == ("payment", "pay_district")
+    assert (most.lock, most.mode, most.relation) == ("tuple", "ExclusiveLock", "stock")
+    assert (most.blocker_kind, most.blocker_statement) == ("new_order", "no_district")
+    assert (most.blocker_state, most.blocker_wait) == ("idle in transaction", "client")
+    assert most.low == pytest.approx(0.5), "no second is luckier than another"
+    assert (least.mode, most.deepest) == ("ShareLock", 1)
+
+
+def test_the_deepest_queue_is_the_least_that_it_can_have_been_in_its_second() -> None:
+    tally = sessions(
+        BEGIN_S, SECONDS,
+        {key("row", "Lock:tuple", blocker="client 12"): 2.3,
+         key("row", "Lock:tuple", blocker="cpu 12"): 0.1,
+         key("row", "Lock:tuple", blocker="cpu 13"): 1.0},
+    )  # fmt: skip
+    counts = tally.counts.copy()
+    counts[(tally.seconds == BEGIN_S + 4) & (tally.key == 0)] = 41  # in ten looks
+    outside = replace(tally, counts=counts)
+    record = TrialRecord(1, 3, "initdb", "x", TrialState.FINISHED, None, START_NS, None, RESULT)
+    seen = stage_sessions("initdb", [record], {1: {"sessions": outside}})
+    assert seen is not None
+    queue = with_blocking(seen, [record], {1: {"sessions": outside}}).deepest
+
+    assert queue is not None
+    assert (queue.sessions, queue.round, queue.head) == (5, 3, ("client", "cpu")), "4.2 on average"
+    assert queue.second == pytest.approx((BEGIN_S + 4) - RESULT.window_ns[0] / NS)
+    assert with_blocking(usual(), [record], {}).deepest is None
 
 
 def test_seconds_in_which_nobody_looked_are_no_part_of_a_line() -> None:

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts
-from pgdyno.analysis.session_facts import REST, SessionShare, StageSessions
+from pgdyno.analysis.session_facts import REST, Blocking, SessionShare, StageSessions
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Block, Cell, Column, Figure, Section, Table, Text
 
+SHOWN_MAX = 12  # rows of who blocks whom
 _NOT_MET = Cell("–", "quiet")
 _FURTHER = {
     "event": "By wait event; what runs has none.",
     "kind": "By kind of transaction.",
     "statement": "By statement.",
-    "blocker": "Sessions in queues for locks, by what the session at the head of each does.",
-    "relation": "Sessions in queues for locks, by relation; those of other databases have no name.",
-    "process": "Background processes that do not idle, by what they do or wait for.",
+    "blocker": "By what the session does that stands at the head of the queue for a lock.",
+    "relation": "By the relation whose lock sessions queue for; those of other databases have no"
+    " name. Of what waits for no lock, the server does not tell a relation.",
 }
+_PROCESSES = "Background processes that do not idle, by what they do or wait for."
 
 
-_INTERVALS = "Below each average stands its 95% interval, drawn from whole seconds."
-_NO_INTERVALS = "The windows have too few whole seconds for intervals."
+_INTERVALS = (
+    "Below each average stands the same as seconds of database time, of all windows of the stage,"
+    " and the average's 95% interval, drawn from whole seconds."
+)
+_NO_INTERVALS = (
+    "Below each average stands the same as seconds of database time, of all windows of the stage."
+    " These have too few whole seconds for intervals."
+)
 
 
 def section(facts: Facts) -> Section | None:
@@ -51,6 +59,10 @@ def _blocks(stages: tuple[StageSessions, ...]) -> Iterator[Block]:
     for dimension, caption in _FURTHER.items():
         if any(one.by.get(dimension) for one in stages):
             yield _table(caption, dimension, stages, folded=True)
+    if any(one.blocking for one in stages):
+        yield _who_blocks_whom(stages)
+    if any(one.by.get("process") for one in stages):
+        yield _table(_PROCESSES, "process", stages, folded=True)
 
 
 def _table(
@@ -69,7 +81,7 @@ def _table(
         )
         for one in ordered
     ]
-    if dimension == "class":
+    if dimension != "process":
         rows.append((Cell("all active"), *(_cell(stage.active) for stage in stages)))
     columns = (Column(dimension, align="left"), *(Column(one.stage) for one in stages))
     return Table(caption, columns, tuple(rows), folded=folded)
@@ -88,5 +100,82 @@ def _name(dimension: str, name: str) -> str:
 def _cell(share: SessionShare | None) -> Cell:
     if share is None:
         return _NOT_MET
-    interval = None if share.low is None else f"{share.low:.2f} to {share.high:.2f}"
-    return Cell(f"{share.average:.2f}", note=interval)
+    interval = [] if share.low is None else [f"{share.low:.2f} to {share.high:.2f}"]
+    return Cell(f"{share.average:.2f}", note=" · ".join([_seconds(share.database_s), *interval]))
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:,.1f} s"
+
+
+def _who_blocks_whom(stages: Sequence[StageSessions]) -> Table:
+    found = [{_pair(one): one for one in stage.blocking} for stage in stages]
+    pairs = {pair: one for each in found for pair, one in each.items()}
+    most = {pair: max(each[pair].waited_s for each in found if pair in each) for pair in pairs}
+    ordered = sorted(pairs, key=lambda one: -most[one])
+    shown = ordered[:SHOWN_MAX]
+    left = len(ordered) - len(shown)
+    more = f" {plural(left, 'row')} more are in the JSON." if left else ""
+    caption = (
+        "Who blocks whom: seconds that sessions waited for a lock, by what stands in their way,"
+        " itself perhaps in a queue; below, the interval, and how many waited so at once at least."
+        " Queues are looked at twice a second: waits that are shorter are mostly not in it."
+        f"{_deepest(stages)}{more}"
+    )
+    heads = [Column(head, align="left") for head in ("who waits", "for", "whose holder")]
+    rows = tuple(
+        (*_said(pairs[pair]), *(_waited(each.get(pair)) for each in found)) for pair in shown
+    )
+    return Table(caption, (*heads, *(Column(one.stage) for one in stages)), rows, folded=True)
+
+
+_Pair = tuple[str, ...]  # all that tells one row from another
+
+
+def _pair(one: Blocking) -> _Pair:
+    return (
+        one.waiter_kind, one.waiter_statement, one.lock, one.mode, one.relation,
+        one.blocker_kind, one.blocker_statement, one.blocker_state, one.blocker_wait,
+    )  # fmt: skip
+
+
+def _said(one: Blocking) -> tuple[Cell, Cell, Cell]:
+    """Who waits, for what, and who is in the way."""
+    waits = one.blocker_wait.replace("_", " ")
+    does = {"": "was not met", "cpu": "runs", "cpu wait": "wants a CPU"}.get(
+        waits, waits if waits.startswith("prepared") else f"waits: {waits}"
+    )
+    state = "" if one.blocker_state in ("", "active") else f"{one.blocker_state}, "
+    return (
+        Cell(_who(one.waiter_kind, one.waiter_statement)),
+        Cell(one.relation or "no relation told", note=f"{one.lock}, {one.mode}"),
+        Cell(_who(one.blocker_kind, one.blocker_statement), note=f"{state}{does}"),
+    )
+
+
+def _who(kind: str, statement: str) -> str:
+    return " · ".join(part for part in (words.kind(kind), statement) if part) or "none of the load"
+
+
+def _waited(one: Blocking | None) -> Cell:
+    if one is None:
+        return _NOT_MET
+    each_s = one.waited_s / one.average
+    interval = [] if one.low is None or one.high is None else [
+        f"{one.low * each_s:,.1f} to {one.high * each_s:,.1f}"
+    ]  # fmt: skip
+    return Cell(_seconds(one.waited_s), note=" · ".join([*interval, f"≥ {one.deepest} at once"]))
+
+
+def _deepest(stages: Sequence[StageSessions]) -> str:
+    """A sentence for each stage in which somebody queued."""
+    return "".join(
+        f" Of {one.stage}, at least {plural(queue.sessions, 'session')} waited behind one"
+        f" ({_deeds(queue.head)}) at second {queue.second:.0f} of round {queue.round}."
+        for one in stages
+        if (queue := one.deepest) is not None
+    )
+
+
+def _deeds(head: Sequence[str]) -> str:
+    return listed([one.replace("_", " ") for one in head if one] or ["not met itself"], "or")
