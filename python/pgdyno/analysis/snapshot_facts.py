@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,12 @@ class StatementUse:
     rows: float | None  # of one call
     read_blocks: float | None  # of one call, that were not in shared buffers; None: not counted
     wal_bytes: float | None  # of one call; None: not counted, before 13
+    hit_blocks: float | None = None  # of one call, that were in shared buffers
+    dirtied_blocks: float | None = None  # of one call
+    written_blocks: float | None = None  # of one call, by the session itself
+    temp_blocks: float | None = None  # of one call, read and written
+    plan_s: float | None = None  # of one call; None: nothing was planned, or it is not counted
+    io_s: float | None = None  # of one call, of its time; None: there was none, or it is not taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +31,9 @@ class StatementRow:
     statement: str  # its name in the workload, else its text
     kind: str  # of the transaction that sends it; empty: several do, or it is not the workload's
     stages: tuple[StatementUse | None, ...]  # in the order of the plan; None: not counted there
+    # Its place among all by calls, WAL, blocks read and temporary blocks, in the stage where it
+    # comes first, as far as it is one of the first.
+    leads: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

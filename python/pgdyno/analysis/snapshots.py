@@ -7,8 +7,8 @@ is divided by their seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from statistics import fmean
 
@@ -100,7 +100,36 @@ def statement_rows(
     rows = [
         StatementRow(key[0], key[1], tuple(of_stage.get(key) for of_stage in uses)) for key in keys
     ]
-    return tuple(sorted(rows, key=lambda one: -_most(one.stages)))
+    return _with_leads(sorted(rows, key=lambda one: -_most(one.stages)), len(stages))
+
+
+LEADS_MAX = 5  # statements that lead by something
+_LED_BY: Mapping[str, Callable[[StatementUse], float | None]] = {
+    "calls": lambda use: 1.0,
+    "WAL": lambda use: use.wal_bytes,
+    "blocks read": lambda use: use.read_blocks,
+    "temporary blocks": lambda use: use.temp_blocks,
+}  # of one call
+
+
+def _with_leads(rows: Sequence[StatementRow], stages: int) -> tuple[StatementRow, ...]:
+    leads: list[dict[str, int]] = [{} for _ in rows]
+    for measure, of_a_call in _LED_BY.items():
+        for stage in range(stages):
+            found = [
+                (_in_a_second(row.stages[stage], of_a_call), at) for at, row in enumerate(rows)
+            ]
+            first = sorted(found, key=lambda one: (-one[0], one[1]))[:LEADS_MAX]
+            for place, (value, at) in enumerate(first, 1):
+                if value > 0:
+                    leads[at][measure] = min(place, leads[at].get(measure, place))
+    return tuple(replace(row, leads=led) for row, led in zip(rows, leads, strict=True))
+
+
+def _in_a_second(
+    use: StatementUse | None, of_a_call: Callable[[StatementUse], float | None]
+) -> float:
+    return 0.0 if use is None else use.calls_per_s * (of_a_call(use) or 0.0)
 
 
 def _most(uses: Iterable[StatementUse | None]) -> float:
@@ -132,8 +161,9 @@ def _statement_uses(windows: Sequence[StatementGrowth]) -> dict[Key, StatementUs
 def _statement_use(total: Mapping[str, float], seconds: float) -> StatementUse:
     calls = total["calls"]
 
-    def of_a_call(name: str) -> float | None:
-        return total[name] / calls if name in total else None
+    def of_a_call(*names: str) -> float | None:
+        known = all(name in total for name in names)
+        return sum(total[name] for name in names) / calls if known else None
 
     return StatementUse(
         sessions=total["exec_s"] / seconds,
@@ -142,6 +172,12 @@ def _statement_use(total: Mapping[str, float], seconds: float) -> StatementUse:
         rows=of_a_call("rows"),
         read_blocks=of_a_call("shared_blks_read"),
         wal_bytes=of_a_call("wal_bytes"),
+        hit_blocks=of_a_call("shared_blks_hit"),
+        dirtied_blocks=of_a_call("shared_blks_dirtied"),
+        written_blocks=of_a_call("shared_blks_written"),
+        temp_blocks=of_a_call("temp_blks_read", "temp_blks_written"),
+        plan_s=of_a_call("plan_s") or None,
+        io_s=of_a_call("read_s", "write_s") or None,
     )
 
 

@@ -65,6 +65,51 @@ def test_a_statement_counts_what_it_took_in_the_windows_of_its_stage() -> None:
     assert (use.rows, use.read_blocks, use.wal_bytes) == (1.0, None, None)
 
 
+def test_a_statement_tells_blocks_and_times_where_they_are_counted() -> None:
+    counted = {
+        "shared_blks_read": 20, "shared_blks_hit": 400, "shared_blks_dirtied": 40,
+        "shared_blks_written": 10, "temp_blks_read": 6, "temp_blks_written": 4, "plan_s": 0.0,
+        "read_s": 0.5, "write_s": 0.1,
+    }  # fmt: skip
+    end = read("statements", [], [statement(200, 4.0, **counted)])
+    (row,) = statement_rows(["one"], TRIALS, {1: end})
+    (use,) = row.stages
+    assert use is not None
+    assert (use.read_blocks, use.hit_blocks, use.dirtied_blocks) == (0.1, 2.0, 0.2)
+    assert (use.written_blocks, use.temp_blocks) == (0.05, 0.05)
+    assert use.io_s == pytest.approx(0.003)
+    assert use.plan_s is None, "nothing was planned, or track_planning is off"
+
+
+def test_leaders_by_calls_wal_reads_and_temporary_blocks_are_marked() -> None:
+    rows = [
+        statement(100 * at, 100.0 - at, queryid=str(at), statement=f"s{at}",
+                  wal_bytes=at * (at != 9), temp_blks_read=0, temp_blks_written=50 * (at == 1))
+        for at in range(1, 10)
+    ]  # fmt: skip
+    found = statement_rows(["one"], TRIALS, {1: read("statements", [], rows)})
+    leads = {row.statement: dict(row.leads) for row in found}
+
+    assert leads["s9"] == {"calls": 1}, "it wrote none"
+    assert leads["s8"] == {"calls": 2, "WAL": 1}
+    assert leads["s1"] == {"temporary blocks": 1}
+    assert leads["s3"] == {}, "the five first of each"
+    assert leads["s4"] == {"WAL": 5}
+
+
+def test_a_place_is_the_best_of_all_stages() -> None:
+    trials = [TRIALS[0], replace(TRIALS[1], stage="two")]
+    few, many = (
+        [statement(calls, 1.0), statement(5, 1.0, queryid="2", statement="other")]
+        for calls in (1, 9)
+    )
+    snapshots = {1: read("statements", [], few), 2: read("statements", [], many)}
+    found = statement_rows(["one", "two"], trials, snapshots)
+    assert {row.statement: dict(row.leads) for row in found} == {
+        "no_stock": {"calls": 1}, "other": {"calls": 1}
+    }  # fmt: skip
+
+
 def test_statements_that_share_a_name_are_added_and_unnamed_ones_have_their_text() -> None:
     unnamed = statement(1, 5.0, queryid="3", statement="", kind="", query="VACUUM  stock")
     end = [statement(10, 1.0), statement(30, 2.0, queryid="2"), unnamed]

@@ -17,7 +17,7 @@ from pgdyno.analysis.snapshot_facts import (
     TableUse,
 )
 from pgdyno.report.document import Points, Table, Text
-from pgdyno.report.sections.statements import section
+from pgdyno.report.sections.statements import SHOWN_MAX, section
 
 STOCK = TableUse(2e9, 35e6, 812.0, 0.91, 12_040.0, 1.0, 0.0, 0.0, 5.0)
 STILL = TableUse(10_000.0, 0.0, 0.0, None, 0.0, 0.0, 0.0, 0.0, 5.0)
@@ -44,6 +44,25 @@ def test_a_statement_tells_what_a_call_took(facts: Facts) -> None:
     assert cell.text == "0.41"
     assert cell.note == "812/s, of 510 µs, 0.25 blocks read, 230 B of WAL"
     assert other.tone == "quiet"
+
+
+def test_leaders_are_shown_once_and_say_by_what_they_lead(facts: Facts) -> None:
+    use = StatementUse(0.412, 812.0, 0.00051, 1.0, 0.25, None, 12.0, 1.1, 0.02, 3.0, 2e-5, 1e-4)
+    many = tuple(StatementRow(f"s{at}", "", (use, None)) for at in range(SHOWN_MAX + 3))
+    led = replace(many[-1], leads={"calls": 1, "WAL": 3}, kind="new_order")
+    one = section(found(facts, statements=(*many[:-1], led)))
+    assert one is not None
+    (table,) = one.blocks
+    assert isinstance(table, Table)
+    names = [row[0].text for row in table.rows]
+    assert len(names) == len(set(names)) == SHOWN_MAX + 1
+    assert table.caption.endswith("2 statements more are in the run file.")
+    name, cell = table.rows[-1][:2]
+    assert (name.text, name.note) == (led.statement, "new order; no. 1 by calls, no. 3 by WAL")
+    assert cell.note == (
+        "812/s, of 510 µs, I/O 100 µs, planning 20.0 µs, 0.25 blocks read, 12 hit, 1.1 dirtied,"
+        " 0.02 written, 3 temporary blocks"
+    )
 
 
 def test_tables_that_stand_still_are_left_out(facts: Facts) -> None:

@@ -46,20 +46,21 @@ def _others(left: int, what: str) -> str:
 
 
 def _statements(rows: Sequence[StatementRow], names: Sequence[str]) -> Table:
-    shown = rows[:SHOWN_MAX]
+    shown = [row for at, row in enumerate(rows) if at < SHOWN_MAX or row.leads]
     caption = (
         "Statements by the sessions that executed them on average, with how often, the mean of a"
-        " call and what it read and wrote; from pg_stat_statements."
-        + _others(len(rows) - len(shown), "statement")
+        " call and what it read and wrote; from pg_stat_statements. Those that lead by calls, WAL,"
+        " blocks read or temporary blocks say so. Times of planning and of I/O are there where the"
+        " server takes them." + _others(len(rows) - len(shown), "statement")
     )
-    body = tuple(
-        (
-            Cell(_shortened(one.statement), note=one.kind.replace("_", " ") or None),
-            *(_statement(use) for use in one.stages),
-        )
-        for one in shown
-    )
+    body = tuple((_named(one), *(_statement(use) for use in one.stages)) for one in shown)
     return Table(caption, columns("statement", *names), body)
+
+
+def _named(row: StatementRow) -> Cell:
+    leads = [f"no. {place} by {measure}" for measure, place in row.leads.items()]
+    note = "; ".join(part for part in (row.kind.replace("_", " "), ", ".join(leads)) if part)
+    return Cell(_shortened(row.statement), note=note or None)
 
 
 def _shortened(text: str) -> str:
@@ -72,7 +73,14 @@ def _statement(use: StatementUse | None) -> Cell:
         return _QUIET
     parts = [f"{digits_text(use.calls_per_s)}/s"]
     parts += [f"of {ns_text(use.mean_s * 1e9)}"] if use.mean_s is not None else []
-    parts += [f"{digits_text(use.read_blocks, 2)} blocks read"] if use.read_blocks else []
+    for seconds, what in ((use.io_s, "I/O"), (use.plan_s, "planning")):
+        parts += [f"{what} {ns_text(seconds * 1e9)}"] if seconds else []
+    for blocks, done in (
+        (use.read_blocks, "blocks read"), (use.hit_blocks, "hit"),
+        (use.dirtied_blocks, "dirtied"), (use.written_blocks, "written"),
+        (use.temp_blocks, "temporary blocks"),
+    ):  # fmt: skip
+        parts += [f"{digits_text(blocks, 2)} {done}"] if blocks else []
     parts += [f"{bytes_text(round(use.wal_bytes))} of WAL"] if use.wal_bytes else []
     return Cell(f"{use.sessions:.2f}", note=", ".join(parts))
 
