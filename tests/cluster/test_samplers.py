@@ -308,6 +308,7 @@ def test_a_queue_for_a_row_leads_to_who_holds_it(
     assert {key["kind"] for key in seen} == {"take"}
     assert {key["statement"] for key in seen} == {"take.1"}
     assert {key["relation"] for key in queue} == {"seen"}
+    assert {key["statement"] for key in queue} == {"take.1"}, "of who waits"
     (head,) = (key for key in queue if key["blocker"] == blocker)
     assert (head["lock"], head["blocker_state"]) == ("transactionid", "idle in transaction")
     until(lambda: not waiting() and not locks.take(), "the end of the queue")

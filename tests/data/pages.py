@@ -76,12 +76,13 @@ from tests.data.imported import FOLDER
 from tests.data.miniature import CHARACTERS, a_result, write_miniature
 from tests.data.probed import MEMORY, floor, probed
 from tests.data.servers_result import NAMES
+from tests.data.views import with_views
 from tests.data.windows import PLANTED
 
 MS = 1_000_000
 LONG = "wal-compression-and-full-page-writes-with-checksums-of-the-second-disk-array"
 ENGINE = "pgbench (PostgreSQL) 18.6"
-USED = StatementUse(1.27, 12_345.0, 0.00051, 1.0, 1_234.0, 230_000.0)
+USED = StatementUse(1.27, 12_345.0, 5.1e-4, 1.0, 1_234.0, 2.3e5, 99.0, 2.3, 0.1, 7.0, 1e-4, 2e-4)
 GROWN = TableUse(37e9, 612e6, 3_451.0, 0.74, 12_040.0, 1.0, 2.0, 123_456.0, 5.0)
 SAID = PgbenchSummary(
     ENGINE, 1_234_567, 1_000, 33_333, 98_765.4, 0.0101, 0.0033, 0.0021,
@@ -243,7 +244,7 @@ def _of_a_running_server(facts: Facts) -> Facts:
 def filled(facts: Facts) -> Facts:
     """The facts with all that only some runs have."""
     facts = _of_a_running_server(facts)
-    return _with_what_the_server_counted(_with_what_was_found(facts))
+    return with_views(_with_what_the_server_counted(_with_what_was_found(facts)))
 
 
 def _with_what_the_server_counted(facts: Facts) -> Facts:

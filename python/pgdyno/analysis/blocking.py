@@ -22,7 +22,7 @@ from pgdyno.stats.sampled import averages
 
 NS = 1_000_000_000
 _SEED = 20_261_129  # of the intervals: one run file, one report
-_Kind = tuple[str, str, str, str, str, str, str, str, str]
+_Kind = tuple[str, str, str, str, str, str, str, str]
 _ROUNDED = 1e-9  # of a mean that is to be a whole number
 
 
@@ -55,9 +55,16 @@ def _blocking(windows: Sequence[Window], seconds: int) -> tuple[Blocking, ...]:
     counts = np.concatenate([_added(one, places) for one in windows], axis=1)
     ticks = np.concatenate([one.ticks for one in windows])
     found = averages(counts, ticks, np.random.default_rng(_SEED))
-    most = (counts / ticks).max(axis=1)
+    most, does = (counts / ticks).max(axis=1), _does(windows)
     rows = [
-        Blocking(*kind, float(value), *_ends(low, high), float(value) * seconds, _whole(deepest))
+        Blocking(
+            *kind,
+            does[kind],
+            float(value),
+            *_ends(low, high),
+            float(value) * seconds,
+            _whole(deepest),
+        )
         for kind, (value, low, high), deepest in zip(kinds, found, most, strict=True)
         if value > 0
     ]
@@ -66,12 +73,29 @@ def _blocking(windows: Sequence[Window], seconds: int) -> tuple[Blocking, ...]:
 
 def _kind(key: Key) -> _Kind:
     """What rows are told apart by, in the order of the record."""
-    # Of a prepared transaction, which has no class of waits, it is told what it is.
-    wait = key["blocker_class"] or key["blocker"]
     return (
         key["kind"], key["statement"], key["lock"], key["mode"], key["relation"],
-        key["blocker_kind"], key["blocker_statement"], key["blocker_state"], wait,
+        key["blocker_kind"], key["blocker_statement"], key["blocker_state"],
     )  # fmt: skip
+
+
+def _does(windows: Sequence[Window]) -> dict[_Kind, dict[str, float]]:
+    """What the blockers of each kind did, the shares of their time, the largest first."""
+    met: dict[_Kind, dict[str, int]] = {}
+    for window in windows:
+        for key, row in zip(window.keys, window.counts, strict=True):
+            # A prepared transaction has no class of waits, and is told as what it is.
+            does = key["blocker_class"] or key["blocker"]
+            of = met.setdefault(_kind(key), {})
+            of[does] = of.get(does, 0) + int(row.sum())
+    return {
+        kind: {
+            does: count / sum(of.values())
+            for does, count in sorted(of.items(), key=lambda one: -one[1])
+            if count
+        }
+        for kind, of in met.items()
+    }
 
 
 def _added(window: Window, places: Mapping[_Kind, int]) -> npt.NDArray[np.int64]:

@@ -28,7 +28,8 @@ from pgdyno.analysis.setting_facts import ServerSetting, SettingChange
 from pgdyno.analysis.signal_facts import Signal
 from pgdyno.analysis.snapshot_facts import Plans, StatementRow, TableRow
 from pgdyno.analysis.telemetry_facts import TelemetryFacts
-from pgdyno.analysis.timeline_facts import Timeline
+from pgdyno.analysis.timeline_facts import Phases, Timeline
+from pgdyno.analysis.view_facts import ServerViews
 from pgdyno.analysis.wal_facts import StageWal
 from pgdyno.imports.simultaneous import Together
 from pgdyno.model.imported import Imported
@@ -307,16 +308,6 @@ class NoiseFloor:
 
 
 @dataclass(frozen=True, slots=True)
-class Phases:
-    """Where the time went."""
-
-    measuring_s: float  # warm-up, window and drain
-    other_s: dict[str, float]  # by phase, all trials
-    between_s: float  # inside the run, outside of every phase: loading, bookkeeping, pauses
-    total_s: float  # from the start of the run to the end of the last trial
-
-
-@dataclass(frozen=True, slots=True)
 class StepFacts:
     """One step or ramp of a stage's window, its finished rounds together."""
 
@@ -416,6 +407,7 @@ class Facts:
     statements: tuple[StatementRow, ...]  # none where the server did not count them
     tables: tuple[TableRow, ...]
     plans: Plans | None  # of the workload's statements; None: not looked at
+    views: ServerViews  # what the server's own views told
     protocol: tuple[ProtocolCost, ...]
     compliance: tuple[Requirement, ...]  # none if the workload is not TPC-C
     margin: float  # ratios from 1 / (1 + margin) to 1 + margin are too close to matter

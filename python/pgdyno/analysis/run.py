@@ -13,7 +13,7 @@ from pgdyno.analysis.compliance import requirements
 from pgdyno.analysis.deviations import deviations
 from pgdyno.analysis.disk_facts import StorageInUse
 from pgdyno.analysis.earlier_figures import reported_and_measured
-from pgdyno.analysis.facts import LABELS, SCHEMA, Comparison, Facts, Phases, StageFacts
+from pgdyno.analysis.facts import LABELS, SCHEMA, Comparison, Facts, StageFacts
 from pgdyno.analysis.judged import cycles_of, judged, plan_in
 from pgdyno.analysis.losses import Losses
 from pgdyno.analysis.one_device import against_itself, disks_below
@@ -36,7 +36,9 @@ from pgdyno.analysis.stages import comparison_facts, noise_facts, throughput_tab
 from pgdyno.analysis.storage_in_use import storage_in_use
 from pgdyno.analysis.stored import Stored
 from pgdyno.analysis.telemetry import telemetry_facts
+from pgdyno.analysis.timeline_facts import Phases
 from pgdyno.analysis.trust import merged_conditions
+from pgdyno.analysis.views import TalliesByTrial, server_views
 from pgdyno.analysis.wal import stage_wal
 from pgdyno.imports.simultaneous import simultaneous
 from pgdyno.model.build import Build
@@ -74,7 +76,8 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
     plan, trials, finished, stages = found.plan, found.trials, found.finished, found.stages
     series, snapshots = found.series, found.snapshots
     names, versions = [stage.name for stage in plan.stages], _versions(plan, info)
-    parts, met = part_facts(names, finished, merged_quantiles), _sessions(stored, names, finished)
+    tallies = {one.number: stored.tallies(one.number) for one in finished}
+    parts, met = part_facts(names, finished, merged_quantiles), _sessions(tallies, names, finished)
     servers, replicas = servers_facts(plan, finished, parts), replica_rows(plan, finished, series)
     return Facts(
         schema=SCHEMA, label=_label(plan, replicas), ident=info.ident, pgdyno=info.pgdyno,
@@ -93,7 +96,9 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         signals=signals(names, finished, series, snapshots),
         statements=statement_rows(names, finished, snapshots),
         wal=stage_wal(names, finished), tables=table_rows(names, finished, snapshots),
-        plans=plan_facts(names, finished, snapshots), protocol=protocol_costs(plan, finished),
+        plans=plan_facts(names, finished, snapshots),
+        views=server_views(names, finished, series, snapshots, tallies),
+        protocol=protocol_costs(plan, finished),
         compliance=requirements(plan, finished), margin=plan.protocol.margin,
         confidence=plan.protocol.confidence, looks=plan.protocol.judged_after,
         noise_floor=noise_facts(plan, found.table, plan.protocol.confidence),
@@ -131,9 +136,8 @@ def _beside(
 
 
 def _sessions(
-    stored: Stored, names: Sequence[str], finished: Sequence[TrialRecord]
+    tallies: TalliesByTrial, names: Sequence[str], finished: Sequence[TrialRecord]
 ) -> tuple[StageSessions, ...]:
-    tallies = {one.number: stored.tallies(one.number) for one in finished}
     found = (stage_sessions(name, finished, tallies) for name in names)
     return tuple(with_blocking(one, finished, tallies) for one in found if one is not None)
 

@@ -57,7 +57,9 @@ class Blocking:
     blocker_kind: str
     blocker_statement: str  # that it runs, or ran last in its transaction
     blocker_state: str  # as pg_stat_activity has it; empty: not told
-    blocker_wait: str  # class of waits, or `prepared transaction`; empty: it was not met
+    # What it did, the shares of its time: classes of waits, or `prepared transaction`; empty: it
+    # was not met.
+    blocker_does: Mapping[str, float]
     average: float  # that waited so
     low: float | None  # of the error of sampling; None: too few seconds for an interval
     high: float | None

@@ -35,7 +35,7 @@ SnapshotsByTrial = Mapping[int, Sequence[SnapshotRows]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Ends:
+class Ends:
     """A snapshot at both ends of a trial's window."""
 
     record: TrialRecord
@@ -44,9 +44,9 @@ class _Ends:
     end: Sequence[Row]
 
 
-def _ends(
+def ends_of(
     name: str, stage: str, trials: Sequence[TrialRecord], snapshots: SnapshotsByTrial
-) -> list[_Ends]:
+) -> list[Ends]:
     """Those of a stage that were read at both ends."""
     found = []
     for one in trials:
@@ -58,26 +58,28 @@ def _ends(
             continue
         seconds = (at["end"].unix_ns - at["begin"].unix_ns) / NS
         if seconds > 0:
-            found.append(_Ends(one, seconds, at["begin"].rows, at["end"].rows))
+            found.append(Ends(one, seconds, at["begin"].rows, at["end"].rows))
     return found
 
 
-def _grown(before: Row | None, after: Row) -> dict[str, float]:
+def grown_by(before: Row | None, after: Row) -> dict[str, float]:
     """What each number grew by, gauges too; what was not there before began at zero."""
     grown = {}
     for name, value in after.items():
-        if not _is_number(value):
+        if not is_number(value):
             continue
         then = before.get(name) if before else 0.0
-        grown[name] = _number(value) - (_number(then) if _is_number(then) else 0.0)
+        grown[name] = number(value) - (number(then) if is_number(then) else 0.0)
     return grown
 
 
-def _is_number(value: Cell) -> bool:
+def is_number(value: Cell) -> bool:
+    """Whether a cell is measured; labels are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _number(value: Cell) -> float:
+def number(value: Cell) -> float:
+    """A cell that `is_number`."""
     assert isinstance(value, int | float)
     return float(value)
 
@@ -189,7 +191,7 @@ def table_rows(
 ) -> tuple[TableRow, ...]:
     """What became of each table, the largest first; see `statement_rows`."""
     counted = [one for one in trials if DATABASES not in began_anew(snapshots.get(one.number, ()))]
-    uses = [_table_uses(_ends("tables", one, counted, snapshots)) for one in stages]
+    uses = [_table_uses(ends_of("tables", one, counted, snapshots)) for one in stages]
     names = dict.fromkeys(name for of_stage in uses for name in of_stage)
     rows = [TableRow(name, tuple(of_stage.get(name) for of_stage in uses)) for name in names]
     return tuple(
@@ -209,12 +211,12 @@ _COUNTED = ("inserted", "updated", "hot_updated", "deleted", "vacuums", "analyze
             "seq_rows_read")  # fmt: skip
 
 
-def _table_uses(windows: Sequence[_Ends]) -> dict[str, TableUse]:
+def _table_uses(windows: Sequence[Ends]) -> dict[str, TableUse]:
     found: dict[str, list[TableUse]] = {}
     for window in windows:
         before = {str(row["relation"]): row for row in window.begin}
         for row in window.end:
-            grown = _grown(before.get(str(row["relation"])), row)
+            grown = grown_by(before.get(str(row["relation"])), row)
             if str(row["relation"]) not in before and len(before) >= MOST:
                 continue  # whether it is new, or was not among those that were read, nobody knows
             if all(grown[name] >= 0 for name in _COUNTED):
@@ -227,15 +229,15 @@ def _table_use(row: Row, grown: Mapping[str, float], seconds: float) -> TableUse
     updated = grown["updated"]
     age = row["freeze_age"]
     return TableUse(
-        bytes=_number(row["bytes"]) + _number(row["index_bytes"]),
+        bytes=number(row["bytes"]) + number(row["index_bytes"]),
         grown_bytes=grown["bytes"] + grown["index_bytes"],
         changed_per_s=(grown["inserted"] + updated + grown["deleted"]) / seconds,
         hot_share=grown["hot_updated"] / updated if updated else None,
-        dead_rows=_number(row["dead_rows"]),
+        dead_rows=number(row["dead_rows"]),
         vacuums=grown["vacuums"],
         analyzes=grown["analyzes"],
         scanned_rows_per_s=grown["seq_rows_read"] / seconds,
-        freeze_age=_number(age) if _is_number(age) else None,
+        freeze_age=number(age) if is_number(age) else None,
     )
 
 
@@ -244,16 +246,17 @@ def _mean(uses: Sequence[TableUse]) -> TableUse:
         bytes=fmean(one.bytes for one in uses),
         grown_bytes=fmean(one.grown_bytes for one in uses),
         changed_per_s=fmean(one.changed_per_s for one in uses),
-        hot_share=_mean_of_known([one.hot_share for one in uses]),
+        hot_share=mean_of_known([one.hot_share for one in uses]),
         dead_rows=fmean(one.dead_rows for one in uses),
         vacuums=fmean(one.vacuums for one in uses),
         analyzes=fmean(one.analyzes for one in uses),
         scanned_rows_per_s=fmean(one.scanned_rows_per_s for one in uses),
-        freeze_age=_mean_of_known([one.freeze_age for one in uses]),
+        freeze_age=mean_of_known([one.freeze_age for one in uses]),
     )
 
 
-def _mean_of_known(values: Sequence[float | None]) -> float | None:
+def mean_of_known(values: Sequence[float | None]) -> float | None:
+    """None: none is."""
     known = [one for one in values if one is not None]
     return fmean(known) if known else None
 
@@ -276,9 +279,9 @@ def analyze_marks(record: TrialRecord, snapshots: Sequence[SnapshotRows]) -> Ite
         for row in rows.rows:
             for kind, column in _LAST.items():
                 ago = row.get(column)
-                if not _is_number(ago):
+                if not is_number(ago):
                     continue
-                at = rows.unix_ns - int(_number(ago) * NS)
+                at = rows.unix_ns - int(number(ago) * NS)
                 if begin <= at <= end and not _is_told(at, str(row["relation"]), told):
                     second = (at - begin) / NS
                     yield Mark(kind, second, second, str(row["relation"]))
@@ -310,7 +313,7 @@ def plan_facts(
 
     None: none was looked at.
     """
-    by_stage = {one: _ends("plans", one, trials, snapshots) for one in stages}
+    by_stage = {one: ends_of("plans", one, trials, snapshots) for one in stages}
     windows = [window for of_stage in by_stage.values() for window in of_stage]
     if not windows:
         return None
@@ -340,7 +343,7 @@ def _name(row: Row) -> str:
     return str(row["statement"])
 
 
-def _changes(window: _Ends) -> Iterator[PlanChange]:
+def _changes(window: Ends) -> Iterator[PlanChange]:
     before = {_name(row): str(row["shape"]) for row in window.begin if row["shape"]}
     for row in window.end:
         then, now = before.get(_name(row)), str(row["shape"])
@@ -362,14 +365,14 @@ def shapes_of(
     stage: str, trials: Sequence[TrialRecord], snapshots: SnapshotsByTrial
 ) -> dict[str, str]:
     """The plans that a stage's windows began with, by statement; several where rounds differ."""
-    begun = _begun_with(_ends("plans", stage, trials, snapshots))
+    begun = _begun_with(ends_of("plans", stage, trials, snapshots))
     return {name: _SHAPES_APART.join(sorted(shapes)) for name, shapes in begun.items()}
 
 
 _SHAPES_APART = ", in other rounds "
 
 
-def _begun_with(windows: Sequence[_Ends]) -> dict[str, dict[str, list[int]]]:
+def _begun_with(windows: Sequence[Ends]) -> dict[str, dict[str, list[int]]]:
     """By statement the plans that windows of a stage began with, and in which rounds.
 
     Rounds begin on the same data, and yet not always with the same plan: statistics are a sample,

@@ -1,4 +1,4 @@
-"""A trial over time: its throughput, and what happened in its window."""
+"""A trial over time: its throughput, what happened in its window; and where the run's time went."""
 
 from __future__ import annotations
 
@@ -44,3 +44,13 @@ class Timeline:
     outages: tuple[tuple[float, float], ...] = ()  # begin and end of times without connections
     marks: tuple[Mark, ...] = ()  # by start; the longest, where there are very many
     marks_left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """Where the time went."""
+
+    measuring_s: float  # warm-up, window and drain
+    other_s: dict[str, float]  # by phase, all trials
+    between_s: float  # inside the run, outside of every phase: loading, bookkeeping, pauses
+    total_s: float  # from the start of the run to the end of the last trial

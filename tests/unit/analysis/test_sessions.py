@@ -151,18 +151,18 @@ def test_without_a_queue_no_relation_and_no_blocker_is_told() -> None:
 def test_who_blocks_whom_is_told_by_what_both_do_and_not_by_process() -> None:
     prepared = queued("", blocker_class="", blocker_kind="", blocker_state="",
                       blocker_statement="", blocker="prepared transaction")  # fmt: skip
-    seen = with_queues(
-        {queued(): 0.3, queued(blocker="client 12"): 0.2, queued(mode="ShareLock"): 0.1,
-         prepared: 0.7}
-    )  # fmt: skip
+    runs = queued(blocker="cpu 12", blocker_class="cpu")
+    shared = queued(mode="ShareLock")
+    seen = with_queues({queued(): 0.3, runs: 0.2, shared: 0.1, prepared: 0.7})
 
     assert [one.waited_s / SECONDS for one in seen.blocking] == pytest.approx([0.7, 0.5, 0.1])
     first, most, least = seen.blocking
-    assert first.blocker_wait == "prepared transaction"
+    assert first.blocker_does == {"prepared transaction": 1.0}
     assert (most.waiter_kind, most.waiter_statement) == ("payment", "pay_district")
     assert (most.lock, most.mode, most.relation) == ("tuple", "ExclusiveLock", "stock")
     assert (most.blocker_kind, most.blocker_statement) == ("new_order", "no_district")
-    assert (most.blocker_state, most.blocker_wait) == ("idle in transaction", "client")
+    assert most.blocker_state == "idle in transaction"
+    assert most.blocker_does == pytest.approx({"client": 0.6, "cpu": 0.4})
     assert most.low == pytest.approx(0.5), "no second is luckier than another"
     assert (least.mode, most.deepest) == ("ShareLock", 1)
 

@@ -11,7 +11,7 @@ from pgdyno.report.sections.sessions import SHOWN_MAX, section
 
 WAITS = Blocking(
     "payment", "pay_district", "transactionid", "ShareLock", "district", "new_order",
-    "no_district", "idle in transaction", "client", 0.5, 0.4, 0.7, 12.3, 4,
+    "no_district", "idle in transaction", {"client": 0.75, "cpu": 0.25}, 0.5, 0.4, 0.7, 12.3, 4,
 )  # fmt: skip
 
 
@@ -37,22 +37,21 @@ def test_each_table_ends_with_the_total_that_its_seconds_add_up_to(facts: Facts)
 
 def test_who_blocks_whom_is_told_with_its_interval_and_its_deepest_queue(facts: Facts) -> None:
     first, *others = facts.sessions
-    other = replace(WAITS, blocker_wait="", blocker_state="", blocker_kind="",
+    other = replace(WAITS, blocker_does={"": 1.0}, blocker_state="", blocker_kind="",
                     blocker_statement="", relation="", low=None, high=None)  # fmt: skip
     queue = Queue(7, 2, 14.2, ("client", "cpu_wait"))
     told = replace(first, blocking=(WAITS, other), deepest=queue)
     (table,) = blocked(replace(facts, sessions=(told, *others)))
 
     assert table.folded
-    assert (
-        "Of initdb, at least 7 sessions waited behind one (client or cpu wait) at second 14 of"
-        " round 2."
-    ) in table.caption
+    deepest = table.rows[-1][3]
+    assert deepest.text == "≥ 7 sessions"
+    assert deepest.note == "second 14 of round 2, its head: client or cpu wait"
     waiter, lock, holder, cell, nothing = table.rows[0][:5]
     assert waiter.text == "Payment · pay_district"
     assert (lock.text, lock.note) == ("district", "transactionid, ShareLock")
     assert holder.text == "New-Order · no_district"
-    assert holder.note == "idle in transaction, waits: client"
+    assert holder.note == "idle in transaction, waits: client 75%, runs 25%"
     assert (cell.text, cell.note) == ("12.3 s", "9.8 to 17.2 · ≥ 4 at once")
     assert nothing.tone == "quiet"
     assert table.rows[1][1].text == "no relation told"
@@ -67,5 +66,5 @@ def test_of_many_pairs_the_longest_waits_are_shown_and_the_others_counted(facts:
     )
     told = (replace(facts.sessions[0], blocking=many), *facts.sessions[1:])
     (table,) = blocked(replace(facts, sessions=told))
-    assert len(table.rows) == SHOWN_MAX
+    assert len(table.rows) == SHOWN_MAX + 1, "and the deepest queue"
     assert table.caption.endswith("3 rows more are in the JSON.")

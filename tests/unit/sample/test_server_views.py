@@ -122,6 +122,14 @@ def test_times_that_are_not_taken_are_no_series() -> None:
     ] == pytest.approx(1.5)
 
 
+def test_a_snapshot_has_no_time_where_none_is_taken() -> None:
+    taken = server_io.times_of(IO_ROW, {False: True, True: False})
+    assert taken == {"read_s": 1.5, "write_s": 0.0, "writeback_s": 0.25, "extend_s": 0.002,
+                     "fsync_s": None}  # fmt: skip
+    untimed = server_io.times_of({**IO_ROW, "object": "wal"}, {False: True, True: False})
+    assert set(untimed.values()) == {None}
+
+
 def test_processes_that_a_load_does_not_keep_busy_have_no_series() -> None:
     assert server_io.row_of([{**IO_ROW, "backend_type": "slotsync worker"}], {}) == {}
 

@@ -210,7 +210,7 @@ def test_who_waits_for_nothing_is_on_the_cpu() -> None:
 
 def test_locks_are_asked_for_only_while_somebody_waits_for_one() -> None:
     queue = FakeQueue([])
-    one = history(queue, [backend(5)], [backend(5, ("Lock", "tuple"))])
+    one = history(queue, [backend(5)], *[[backend(5, ("Lock", "tuple"))]] * 2)
     one.sessions()
     assert one.locks() == []
     assert queue.asked == 0
@@ -230,7 +230,7 @@ def test_the_head_of_the_queue_is_named_with_what_it_does() -> None:
         Waiter(6, "transactionid", "ShareLock", "warehouse", (5,)),
         Waiter(7, "tuple", "ExclusiveLock", "warehouse", (6,)),
     ])  # fmt: skip
-    one = history(queue, rows, rows, [*rows[:2], backend(7)], rows)
+    one = history(queue, rows, rows, rows, [*rows[:2], backend(7)], rows)
     assert [key[-1] for key in one.sessions()] == ["", "", ""], "nobody was asked yet"
     first, second = (dict(zip(LOCKS, key, strict=True)) for key in one.locks())
     assert [key[-1] for key in one.sessions()] == ["", "client 5", "client 5"]
@@ -241,6 +241,28 @@ def test_the_head_of_the_queue_is_named_with_what_it_does() -> None:
     assert first["blocker_state"] == "idle in transaction"
     assert (second["relation"], second["blocker_class"]) == ("warehouse", "row")
     assert second["blocker_statement"] == "pay_customer"
+
+
+def test_a_queue_is_told_by_what_sessions_do_when_it_is_asked_for() -> None:
+    """Since the tick before, 5 has asked its client, and 8 has come to wait from its commit."""
+    queue = FakeQueue([
+        Waiter(6, "transactionid", "ShareLock", "warehouse", (5,)),
+        Waiter(8, "tuple", "ExclusiveLock", "warehouse", (6,)),
+        Waiter(9, "tuple", "ExclusiveLock", "warehouse", (PREPARED,)),
+    ])  # fmt: skip
+    waits = backend(6, ("Lock", "transactionid"))
+    one = history(
+        queue, [backend(5), waits],
+        [backend(5, ("Client", "ClientRead"), state="idle in transaction"), waits,
+         backend(8, ("IO", "WALSync"))],
+    )  # fmt: skip
+    one.sessions()
+    first, second, third = (dict(zip(LOCKS, key, strict=True)) for key in one.locks())
+
+    assert (first["statement"], first["blocker_class"]) == ("pay_customer", "client")
+    assert (first["blocker"], first["blocker_state"]) == ("client 5", "idle in transaction")
+    assert (second["statement"], second["blocker"]) == ("", "row 6"), "its commit waits for no row"
+    assert (third["blocker"], third["blocker_class"]) == ("prepared transaction", "")
 
 
 def test_a_circle_of_waiters_has_an_end() -> None:

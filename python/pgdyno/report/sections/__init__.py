@@ -35,6 +35,7 @@ from pgdyno.report.sections import (
     telemetry,
     time,
     trust,
+    views,
     wal,
 )
 from pgdyno.report.sections import (
@@ -54,6 +55,7 @@ ORDER = (
     active_sessions,
     resources,
     statements,
+    views,
     wal,
     cycles,
     shape,

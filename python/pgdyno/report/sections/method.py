@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pgdyno.analysis import words
-from pgdyno.analysis.facts import Facts, Phases
+from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.timeline_facts import Phases
 from pgdyno.model.units import seconds_text
 from pgdyno.model.wording import listed
 from pgdyno.report.document import Block, Cell, Column, Points, Section, Table, Text

@@ -117,16 +117,17 @@ def _who_blocks_whom(stages: Sequence[StageSessions]) -> Table:
     left = len(ordered) - len(shown)
     more = f" {plural(left, 'row')} more are in the JSON." if left else ""
     caption = (
-        "Who blocks whom: seconds that sessions waited for a lock, by what stands in their way,"
-        " itself perhaps in a queue; below, the interval, and how many waited so at once at least."
-        " Queues are looked at twice a second: waits that are shorter are mostly not in it."
-        f"{_deepest(stages)}{more}"
+        "Who blocks whom: seconds that sessions waited for a lock. Queues are looked at twice a"
+        f" second: shorter waits are mostly not in it.{more}"
     )
     heads = [Column(head, align="left") for head in ("who waits", "for", "whose holder")]
     rows = tuple(
         (*_said(pairs[pair]), *(_waited(each.get(pair)) for each in found)) for pair in shown
     )
-    return Table(caption, (*heads, *(Column(one.stage) for one in stages)), rows, folded=True)
+    queue = (Cell("deepest queue behind one"), _NOT_MET, _NOT_MET, *map(_deepest, stages))
+    return Table(
+        caption, (*heads, *(Column(one.stage) for one in stages)), (*rows, queue), folded=True
+    )
 
 
 _Pair = tuple[str, ...]  # all that tells one row from another
@@ -135,22 +136,29 @@ _Pair = tuple[str, ...]  # all that tells one row from another
 def _pair(one: Blocking) -> _Pair:
     return (
         one.waiter_kind, one.waiter_statement, one.lock, one.mode, one.relation,
-        one.blocker_kind, one.blocker_statement, one.blocker_state, one.blocker_wait,
+        one.blocker_kind, one.blocker_statement, one.blocker_state,
     )  # fmt: skip
 
 
 def _said(one: Blocking) -> tuple[Cell, Cell, Cell]:
     """Who waits, for what, and who is in the way."""
-    waits = one.blocker_wait.replace("_", " ")
-    does = {"": "was not met", "cpu": "runs", "cpu wait": "wants a CPU"}.get(
-        waits, waits if waits.startswith("prepared") else f"waits: {waits}"
-    )
     state = "" if one.blocker_state in ("", "active") else f"{one.blocker_state}, "
+    several = len(one.blocker_does) > 1
+    does = [
+        _doing(name) + (f" {share:.0%}" if several else "")
+        for name, share in one.blocker_does.items()
+    ]
     return (
         Cell(_who(one.waiter_kind, one.waiter_statement)),
         Cell(one.relation or "no relation told", note=f"{one.lock}, {one.mode}"),
-        Cell(_who(one.blocker_kind, one.blocker_statement), note=f"{state}{does}"),
+        Cell(_who(one.blocker_kind, one.blocker_statement), note=f"{state}{', '.join(does)}"),
     )
+
+
+def _doing(name: str) -> str:
+    known = {"": "was not met", "cpu": "runs", "cpu_wait": "wants a CPU"}
+    plain = name.replace("_", " ")
+    return known.get(name, plain if plain.startswith("prepared") else f"waits: {plain}")
 
 
 def _who(kind: str, statement: str) -> str:
@@ -167,13 +175,12 @@ def _waited(one: Blocking | None) -> Cell:
     return Cell(_seconds(one.waited_s), note=" · ".join([*interval, f"≥ {one.deepest} at once"]))
 
 
-def _deepest(stages: Sequence[StageSessions]) -> str:
-    """A sentence for each stage in which somebody queued."""
-    return "".join(
-        f" Of {one.stage}, at least {plural(queue.sessions, 'session')} waited behind one"
-        f" ({_deeds(queue.head)}) at second {queue.second:.0f} of round {queue.round}."
-        for one in stages
-        if (queue := one.deepest) is not None
+def _deepest(stage: StageSessions) -> Cell:
+    if (queue := stage.deepest) is None:
+        return _NOT_MET
+    when = f"second {queue.second:.0f} of round {queue.round}"
+    return Cell(
+        f"≥ {plural(queue.sessions, 'session')}", note=f"{when}, its head: {_deeds(queue.head)}"
     )
 
 

@@ -7,12 +7,12 @@ times. Source: PostgreSQL, "pg_aios".
 
 from __future__ import annotations
 
+from pgdyno.model.server_views import AIO
 from pgdyno.sample.lacking import major_of, not_before, not_granted, reads_all_statistics
 from pgdyno.sample.prepared import Prepared
 from pgdyno.sample.sampler import Found, Subject, Tally
 
 FIRST_MAJOR = 18
-_NAME = "reads and writes under way"
 _QUERY = """
 SELECT coalesce(operation, ''), coalesce(state, ''), coalesce(target, '') FROM pg_aios
 WHERE operation IS DISTINCT FROM 'invalid'"""
@@ -24,9 +24,9 @@ def sampler(subject: Subject) -> Found:
     if (session := subject.session) is None:
         return None
     if (major := major_of(session)) < FIRST_MAJOR:
-        return not_before(_NAME, major, FIRST_MAJOR)
+        return not_before(AIO, major, FIRST_MAJOR)
     if not reads_all_statistics(session):
-        return not_granted(session, _NAME, "which reads and writes are under way")
+        return not_granted(session, AIO, "which reads and writes are under way")
     interval_s = _INTERVAL_S["full" if subject.telemetry == "full" else "default"]
     prepared = Prepared(session, _QUERY)
     return Tally("aio", ("operation", "state", "target"), prepared.rows, interval_s)

@@ -6,6 +6,7 @@ one row without a name, unused buffers another. Source: PostgreSQL, "pg_bufferca
 
 from __future__ import annotations
 
+from pgdyno.model.server_views import BUFFERS
 from pgdyno.sample.lacking import not_granted
 from pgdyno.sample.sampler import Column, Found, Label, Snapshot, Subject
 from pgdyno.sample.table_query import (
@@ -58,10 +59,10 @@ def sampler(subject: Subject) -> Found:
         add_extension(session, EXTENSION)  # before the window, which it would disturb
         schema = extension_schema(session, EXTENSION)
     if schema is None:
-        return without_extension(session, "buffer cache", EXTENSION)
+        return without_extension(session, BUFFERS, EXTENSION)
     may = session.execute(_MAY, (f"{schema}.{EXTENSION}",)).fetchone()
     if not (may and may[0]):
-        return not_granted(session, "buffer cache", "the buffer cache")
+        return not_granted(session, BUFFERS, "the buffer cache")
     text = query(schema)
 
     def take() -> Rows:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pgdyno.model.server_views import IO, WAL_TIMES
 from pgdyno.sample.lacking import major_of, not_before, switched_off
 from pgdyno.sample.prepared import Prepared
 from pgdyno.sample.sampler import Column, Found, Label, Missing, Row, Sampler, Snapshot, Subject
@@ -65,15 +66,19 @@ def row_of(rows: Iterable[Mapping[str, Any]], timed: Mapping[bool, bool]) -> Row
         if row["backend_type"] not in _BUSY:
             continue
         name = ".".join(str(row[part]).replace(" ", "_") for part in _KEY)
-        told = {what: row[what] for what in (*_COUNTS, *_BYTES)}
-        if timed[row["object"] == _WAL]:
-            told |= {ours: _seconds(row[theirs]) for theirs, ours in _TIMES.items()}
+        told = {what: row[what] for what in (*_COUNTS, *_BYTES)} | times_of(row, timed)
         values |= {
             f"pg_stat_io.{name}.{what}": float(value)
             for what, value in told.items()
             if value is not None
         }
     return values
+
+
+def times_of(row: Mapping[str, Any], timed: Mapping[bool, bool]) -> dict[str, float | None]:
+    """The times of a row; None: it has none, or the server takes none; see `row_of`."""
+    is_timed = timed[row["object"] == _WAL]
+    return {ours: _seconds(row[theirs]) if is_timed else None for theirs, ours in _TIMES.items()}
 
 
 def _seconds(milliseconds: float | None) -> float | None:
@@ -90,7 +95,7 @@ def sampler(subject: Subject) -> Found:
         return None
     major = major_of(session)
     if major < FIRST_MAJOR:
-        return not_before("I/O by process, object and context", major, FIRST_MAJOR)
+        return not_before(IO, major, FIRST_MAJOR)
     settings = session.execute(_TIMED).fetchone()
     assert settings is not None
     timed = {False: bool(settings[0]), True: bool(settings[1])}
@@ -104,15 +109,18 @@ def sampler(subject: Subject) -> Found:
         return row_of(rows(), timed)
 
     columns = tuple(Column(name, _unit(name)) for name in take())
-    counted = (*_COUNTS, *_MORE, *_BYTES)
+    counted, times = (*_COUNTS, *_MORE, *_BYTES), tuple(_TIMES.values())
     found: list[Sampler | Snapshot | Missing] = [
         Sampler("I/O by process", columns, take, _INTERVAL_S),
         Snapshot(
             "pg_stat_io",
-            (*map(Label, _KEY), *(Column(name, _unit(name)) for name in counted)),
-            lambda: [{name: row[name] for name in (*_KEY, *counted)} for row in rows()],
+            (*map(Label, _KEY), *(Column(name, _unit(name)) for name in (*counted, *times))),
+            lambda: [
+                {name: row[name] for name in (*_KEY, *counted)} | times_of(row, timed)
+                for row in rows()
+            ],
         ),
     ]
     if not timed[True] and major >= _WAL_SINCE:  # before, `server_statistics` has them
-        found.append(switched_off("times of WAL I/O", "track_wal_io_timing"))
+        found.append(switched_off(WAL_TIMES, "track_wal_io_timing"))
     return found

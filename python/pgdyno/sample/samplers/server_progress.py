@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from pgdyno.model.server_views import PROGRESS, PROGRESS_OF_OTHERS
 from pgdyno.sample.lacking import (
     is_on,
     major_of,
@@ -118,7 +119,7 @@ def sampler(subject: Subject) -> Found:
     if (session := subject.session) is None:
         return None
     if not is_on(session, _TOLD_WITH):
-        return switched_off("progress of commands", _TOLD_WITH)
+        return switched_off(PROGRESS, _TOLD_WITH)
     major = major_of(session)
     prepared = Prepared(session, query(major))
     last: list[Going] = []
@@ -142,5 +143,5 @@ def sampler(subject: Subject) -> Found:
         *missing(major),
     ]  # fmt: skip
     if not reads_all_statistics(session):
-        found.append(not_granted(session, "progress of others", "how far others' commands are"))
+        found.append(not_granted(session, PROGRESS_OF_OTHERS, "how far others' commands are"))
     return found

@@ -8,6 +8,7 @@ Source: PostgreSQL, "The Cumulative Statistics System", pg_stat_replication; pg_
 
 from __future__ import annotations
 
+from pgdyno.model.server_views import STANDBYS
 from pgdyno.sample.lacking import major_of, not_granted, reads_all_statistics
 from pgdyno.sample.prepared import Prepared
 from pgdyno.sample.sampler import Column, Found, Label, Missing, Row, Sampler, Snapshot, Subject
@@ -43,7 +44,10 @@ _EACH_STANDBY = f"""
 SELECT application_name AS standby, coalesce(state, '') AS state,
        coalesce(sync_state, '') AS sync_state,
        pg_wal_lsn_diff({_HERE}, replay_lsn)::float8 AS replay_behind_bytes,
-       extract(epoch FROM replay_lag)::float8 AS replay_lag_s
+       extract(epoch FROM replay_lag)::float8 AS replay_lag_s,
+       pg_wal_lsn_diff({_HERE}, flush_lsn)::float8 AS flush_behind_bytes,
+       extract(epoch FROM write_lag)::float8 AS write_lag_s,
+       extract(epoch FROM flush_lag)::float8 AS flush_lag_s
 FROM pg_stat_replication ORDER BY application_name, pid LIMIT 100"""  # noqa: S608
 _EACH_SLOT = """
 SELECT slot_name AS slot, slot_type AS type, coalesce({status}, '') AS wal_status,
@@ -100,7 +104,9 @@ def sampler(subject: Subject) -> Found:
         found.append(Snapshot("standbys", (
             Label("standby"), Label("state"), Label("sync_state"),
             Column("replay_behind_bytes", "B", "gauge"), Column("replay_lag_s", "s", "gauge"),
+            Column("flush_behind_bytes", "B", "gauge"), Column("write_lag_s", "s", "gauge"),
+            Column("flush_lag_s", "s", "gauge"),
         ), lambda: rows_of(session, _EACH_STANDBY)))  # fmt: skip
     else:
-        found.append(not_granted(session, "standbys", "how far standbys are"))
+        found.append(not_granted(session, STANDBYS, "how far standbys are"))
     return found

@@ -18,7 +18,7 @@ Tally `locks`, one key for each session that waits for a lock, while any was see
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pgdyno.model.wait import CPU, CPU_WAIT
 from pgdyno.sample.activity import Activity, Met
@@ -26,7 +26,7 @@ from pgdyno.sample.lacking import is_on, not_granted, reads_all_statistics, swit
 from pgdyno.sample.lock_queue import PREPARED, LockQueue, Waiter
 from pgdyno.sample.run_queue import RunQueue, is_told
 from pgdyno.sample.sampler import Found, Missing, Subject, Tally
-from pgdyno.sample.statement_names import known_statements
+from pgdyno.sample.statement_names import Known, known_statements
 
 SESSIONS = ("role", "wait_class", "wait_event", "state", "kind", "statement", "blocker")
 LOCKS = (
@@ -37,6 +37,7 @@ _INTERVAL_S = {"default": 0.1, "full": 0.02}
 _LOCKS_INTERVAL_S = 0.5
 _OF_PREPARED = "prepared transaction"
 _TOLD_WITH = "track_activities"
+_NOT_KNOWN = Known("", "")
 
 Key = tuple[str, ...]
 
@@ -70,7 +71,9 @@ class History:
         """A key for each session that waits for a lock; not asked for where none was seen to."""
         if not any(met.awaits_lock for met in self._last.values()):
             return []
-        return list(self._queued(self._queue.ask(self._last)))
+        # Sessions move on within milliseconds: what they do is asked in the moment of the queue.
+        now = self._activity.take()
+        return list(self._queued(self._queue.ask(now), now))
 
     def _class_of(self, met: Met) -> str:
         if met.wait:
@@ -83,26 +86,34 @@ class History:
         of = met.statement
         return (
             met.role, self._classes[met.pid], event, met.state, of.kind, of.name,
-            "" if root is None else self._named(root),
+            "" if root is None else _named(root, self._classes.get(root, "")),
         )  # fmt: skip
 
-    def _named(self, pid: int) -> str:
-        if pid == PREPARED:
-            return _OF_PREPARED
-        return f"{self._classes.get(pid, '')} {pid}".lstrip()
+    def _class_now(self, met: Met) -> str:
+        """Of a session met beside the ticks, of which the run queue is not asked."""
+        if met.wait:
+            return met.wait.wait_class
+        last = self._classes.get(met.pid)
+        return CPU_WAIT if last == CPU_WAIT else CPU
 
-    def _queued(self, waiters: list[Waiter]) -> Iterator[Key]:
+    def _queued(self, waiters: list[Waiter], now: Mapping[int, Met]) -> Iterator[Key]:
         for waiter in waiters:
-            met = self._last.get(waiter.pid)
+            met = now.get(waiter.pid)
+            # Who waited for something else just before has sent another statement since.
+            of = met.statement if met and (met.awaits_lock or not met.wait) else _NOT_KNOWN
             first = waiter.blockers[0] if waiter.blockers else None
-            by = self._last.get(first) if first is not None else None
+            by = now.get(first) if first is not None else None
+            doing = self._class_now(by) if by else ""
             yield (
-                waiter.lock, waiter.mode, waiter.relation,
-                met.statement.kind if met else "", met.statement.name if met else "",
-                self._classes.get(by.pid, "") if by else "", by.state if by else "",
+                waiter.lock, waiter.mode, waiter.relation, of.kind, of.name,
+                doing, by.state if by else "",
                 by.statement.kind if by else "", by.statement.name if by else "",
-                "" if first is None else self._named(first),
+                "" if first is None else _named(first, doing),
             )  # fmt: skip
+
+
+def _named(pid: int, doing: str) -> str:
+    return _OF_PREPARED if pid == PREPARED else f"{doing} {pid}".lstrip()
 
 
 def sampler(subject: Subject) -> Found:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pgdyno.model.server_views import SLRU
 from pgdyno.sample.lacking import major_of, not_before
 from pgdyno.sample.prepared import Prepared
 from pgdyno.sample.sampler import Column, Found, Row, Sampler, Subject
@@ -54,7 +55,7 @@ def sampler(subject: Subject) -> Found:
     if (session := subject.session) is None:
         return None
     if (major := major_of(session)) < FIRST_MAJOR:
-        return not_before("caches of transaction states", major, FIRST_MAJOR)
+        return not_before(SLRU, major, FIRST_MAJOR)
     prepared = Prepared(session, _QUERY)
 
     def take() -> Row:

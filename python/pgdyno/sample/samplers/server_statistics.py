@@ -19,6 +19,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from pgdyno.model.server_views import (
+    DATA_TIMES,
+    PARALLEL_WORKERS,
+    SESSION_TIMES,
+    STATE_TIMES,
+    WAL_TIMES,
+)
 from pgdyno.sample.lacking import major_of, not_before, reads_all_statistics, switched_off
 from pgdyno.sample.own_transactions import COLUMNS, OwnTransactions, own_transactions
 from pgdyno.sample.prepared import Prepared
@@ -71,7 +78,7 @@ _SOURCES = (
     _Source(14, 17, "pg_stat_wal", (
         ("wal.write_s", "s", "wal_write_time / 1000"),
         ("wal.sync_s", "s", "wal_sync_time / 1000"),
-    ), setting="track_wal_io_timing", what="times of WAL I/O"),
+    ), setting="track_wal_io_timing", what=WAL_TIMES),
     _Source(18, 99, "pg_stat_wal", (
         ("wal.records", "1", "wal_records"),
         ("wal.fpi", "1", "wal_fpi"),
@@ -125,7 +132,7 @@ _SOURCES = (
     _Source(12, 99, _DRIVEN, (
         ("database.read_s", "s", "sum(blk_read_time) / 1000"),
         ("database.write_s", "s", "sum(blk_write_time) / 1000"),
-    ), setting="track_io_timing", what="times of data I/O"),
+    ), setting="track_io_timing", what=DATA_TIMES),
     _Source(12, 99, _DRIVEN, (
         ("database.checksum_failures", "1", "sum(checksum_failures)"),
     ), setting="data_checksums", what="checksum failures"),
@@ -135,15 +142,15 @@ _SOURCES = (
         ("database.sessions_abandoned", "1", "sum(sessions_abandoned)"),
         ("database.sessions_fatal", "1", "sum(sessions_fatal)"),
         ("database.sessions_killed", "1", "sum(sessions_killed)"),
-    ), what="sessions and their time"),
+    ), what=SESSION_TIMES),
     _Source(14, 99, _DRIVEN, (
         ("database.active_s", "s", "sum(active_time) / 1000"),
         ("database.idle_in_transaction_s", "s", "sum(idle_in_transaction_time) / 1000"),
-    ), setting="track_activities", what="times of sessions by their state"),
+    ), setting="track_activities", what=STATE_TIMES),
     _Source(18, 99, _DRIVEN, (
         ("database.workers_wanted", "1", "sum(parallel_workers_to_launch)"),
         ("database.workers_launched", "1", "sum(parallel_workers_launched)"),
-    ), what="parallel workers that were wanted and launched"),
+    ), what=PARALLEL_WORKERS),
     _Source(12, 99, "(SELECT 1) archive", (
         ("archive.behind_bytes", "B", _UNARCHIVED),
     ), "gauge"),

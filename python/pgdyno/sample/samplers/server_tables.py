@@ -7,6 +7,7 @@ The thousand largest of each are read, the server's own catalogue left out. Sour
 
 from __future__ import annotations
 
+from pgdyno.model.server_views import OTHER_DATABASES, TABLES
 from pgdyno.model.wording import plural
 from pgdyno.sample.lacking import is_on, major_of, not_before, switched_off
 from pgdyno.sample.sampler import Column, Found, Label, Missing, Snapshot, Subject
@@ -38,6 +39,10 @@ _TABLE = (
     (Column("since_analyze_s", "s", "gauge"),
      "extract(epoch FROM clock_timestamp() - greatest(last_analyze, last_autoanalyze))"),
     (Column("freeze_age", "1", "gauge"), "age(nullif(relfrozenxid, '0'))"),
+    (Column("freeze_max_age", "1", "gauge"),  # a table's own can only be lower
+     "least(current_setting('autovacuum_freeze_max_age')::bigint,"
+     " (SELECT option_value::bigint FROM pg_options_to_table(reloptions)"
+     " WHERE option_name = 'autovacuum_freeze_max_age'))"),
 )  # fmt: skip
 _TABLE_LATER = (
     (_INSERTS_SINCE, Column("inserted_since_vacuum", "1", "gauge"), "n_ins_since_vacuum",
@@ -89,7 +94,7 @@ def sampler(subject: Subject) -> Found:
     if (session := subject.session) is None:
         return None
     if not is_on(session, _COUNTED_WITH):  # their counts would be zero, and dead rows too
-        return switched_off("tables and indexes", _COUNTED_WITH)
+        return switched_off(TABLES, _COUNTED_WITH)
     major = major_of(session)
     tables, of_tables = tables_query(major)
     indexes, of_indexes = indexes_query()
@@ -108,7 +113,7 @@ def sampler(subject: Subject) -> Found:
         driven = plural(len(subject.databases), "driven database")
         found.append(
             Missing(
-                "tables of other databases",
+                OTHER_DATABASES,
                 f"of {driven} {session.info.dbname} alone is looked at",
             )
         )

@@ -6,6 +6,7 @@ Vacuuming"; pg_stat_activity, pg_prepared_xacts, pg_database, pg_class.
 
 from __future__ import annotations
 
+from pgdyno.model.server_views import OLDEST_TRANSACTION
 from pgdyno.sample.lacking import is_on, not_granted, reads_all_statistics, switched_off
 from pgdyno.sample.prepared import Prepared
 from pgdyno.sample.sampler import Column, Found, Missing, Row, Sampler, Subject
@@ -14,6 +15,8 @@ _TIMED_WITH = "track_activities"
 _OF_ALL = (
     (Column("freeze.database_age", "1", "gauge"),
      "SELECT max(age(datfrozenxid)) FROM pg_database WHERE datname = ANY (%(databases)s)"),
+    (Column("freeze.max_age", "1", "gauge"),
+     "SELECT current_setting('autovacuum_freeze_max_age')::bigint"),
     (Column("transactions.prepared", "1", "gauge"), "SELECT count(*) FROM pg_prepared_xacts"),
     (Column("transactions.prepared_oldest_s", "s", "gauge"),
      "SELECT extract(epoch FROM clock_timestamp() - min(prepared)) FROM pg_prepared_xacts"),
@@ -70,7 +73,7 @@ def sampler(subject: Subject) -> Found:
 
     found: list[Sampler | Missing] = [Sampler("transactions", columns, take)]
     if not reads_all:
-        found.append(not_granted(session, "oldest transaction", "when others' transactions began"))
+        found.append(not_granted(session, OLDEST_TRANSACTION, "when others' transactions began"))
     elif not timed:
-        found.append(switched_off("oldest transaction", _TIMED_WITH))
+        found.append(switched_off(OLDEST_TRANSACTION, _TIMED_WITH))
     return found
