@@ -105,7 +105,7 @@ def statement_rows(
     return _with_leads(sorted(rows, key=lambda one: -_most(one.stages)), len(stages))
 
 
-LEADS_MAX = 5  # statements that lead by something
+LEADS_MAX = 3  # statements that lead by something
 _LED_BY: Mapping[str, Callable[[StatementUse], float | None]] = {
     "calls": lambda use: 1.0,
     "WAL": lambda use: use.wal_bytes,

@@ -93,8 +93,8 @@ def test_leaders_by_calls_wal_reads_and_temporary_blocks_are_marked() -> None:
     assert leads["s9"] == {"calls": 1}, "it wrote none"
     assert leads["s8"] == {"calls": 2, "WAL": 1}
     assert leads["s1"] == {"temporary blocks": 1}
-    assert leads["s3"] == {}, "the five first of each"
-    assert leads["s4"] == {"WAL": 5}
+    assert leads["s5"] == {}, "the three first of each"
+    assert leads["s6"] == {"WAL": 3}
 
 
 def test_a_place_is_the_best_of_all_stages() -> None:

@@ -37,7 +37,8 @@ def test_a_statement_tells_what_a_call_took(facts: Facts) -> None:
     use = StatementUse(0.412, 812.0, 0.00051, 1.0, 0.25, 230.0)
     one = section(found(facts, statements=(StatementRow("no_stock", "new_order", (use, None)),)))
     assert one is not None
-    (table,) = one.blocks
+    table, about = one.blocks
+    assert isinstance(about, Text)
     assert isinstance(table, Table)
     (name, cell, other) = table.rows[0]
     assert (name.text, name.note) == ("no_stock", "new order")
@@ -52,7 +53,8 @@ def test_leaders_are_shown_once_and_say_by_what_they_lead(facts: Facts) -> None:
     led = replace(many[-1], leads={"calls": 1, "WAL": 3}, kind="new_order")
     one = section(found(facts, statements=(*many[:-1], led)))
     assert one is not None
-    (table,) = one.blocks
+    table, about = one.blocks
+    assert isinstance(about, Text)
     assert isinstance(table, Table)
     names = [row[0].text for row in table.rows]
     assert len(names) == len(set(names)) == SHOWN_MAX + 1
@@ -63,6 +65,16 @@ def test_leaders_are_shown_once_and_say_by_what_they_lead(facts: Facts) -> None:
         "812/s, of 510 µs, I/O 100 µs, planning 20.0 µs, 0.25 blocks read, 12 hit, 1.1 dirtied,"
         " 0.02 written, 3 temporary blocks"
     )
+
+
+def test_what_is_next_to_nothing_of_a_call_is_left_out(facts: Facts) -> None:
+    use = StatementUse(0.412, 812.0, 0.001, 1.0, 0.009, None, 0.01, 0.0, None, None, 9e-6, 1e-5)
+    one = section(found(facts, statements=(StatementRow("s", "", (use, None)),)))
+    assert one is not None
+    table, about = one.blocks
+    assert isinstance(about, Text)
+    assert isinstance(table, Table)
+    assert table.rows[0][1].note == "812/s, of 1.00 ms, I/O 10.0 µs, 0.01 hit"
 
 
 def test_tables_that_stand_still_are_left_out(facts: Facts) -> None:

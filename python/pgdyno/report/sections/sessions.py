@@ -12,6 +12,7 @@ from pgdyno.report.document import Block, Cell, Column, Figure, Section, Table, 
 
 SHOWN_MAX = 12  # rows of who blocks whom
 _NOT_MET = Cell("–", "quiet")
+_UNTOLD = "not known, or none of the load"
 _FURTHER = {
     "event": "By wait event; what runs has none.",
     "kind": "By kind of transaction.",
@@ -162,7 +163,7 @@ def _doing(name: str) -> str:
 
 
 def _who(kind: str, statement: str) -> str:
-    return " · ".join(part for part in (words.kind(kind), statement) if part) or "none of the load"
+    return " · ".join(part for part in (words.kind(kind), statement) if part) or _UNTOLD
 
 
 def _waited(one: Blocking | None) -> Cell:

@@ -21,6 +21,12 @@ from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Block, Cell, Points, Section, Table, Text, columns
 
 SHOWN_MAX = 12  # rows of a table
+_LEAST = 0.01  # blocks of a call, and share of its time: less is left out
+_ABOUT = (
+    "Statements that lead by calls, WAL, blocks read or temporary blocks are there, too, and say so"
+    " by their best place in any stage. Times of planning and of I/O are told where the server"
+    " takes them; less than 0.01 blocks, or 1% of the time, is left out."
+)
 _TEXT_MAX = 80  # characters of a statement that has no name
 _QUIET = Cell(NOTHING, "quiet")
 
@@ -35,6 +41,7 @@ def _blocks(facts: Facts) -> Iterator[Block]:
     names = [stage.name for stage in facts.stages]
     if facts.statements:
         yield _statements(facts.statements, names)
+        yield Text(_ABOUT, "quiet")
     if changed := [one for one in facts.tables if _moved(one)]:
         yield _tables(changed, names)
     if facts.plans is not None:
@@ -49,9 +56,8 @@ def _statements(rows: Sequence[StatementRow], names: Sequence[str]) -> Table:
     shown = [row for at, row in enumerate(rows) if at < SHOWN_MAX or row.leads]
     caption = (
         "Statements by the sessions that executed them on average, with how often, the mean of a"
-        " call and what it read and wrote; from pg_stat_statements. Those that lead by calls, WAL,"
-        " blocks read or temporary blocks say so. Times of planning and of I/O are there where the"
-        " server takes them." + _others(len(rows) - len(shown), "statement")
+        " call and what it read and wrote; from pg_stat_statements."
+        + _others(len(rows) - len(shown), "statement")
     )
     body = tuple((_named(one), *(_statement(use) for use in one.stages)) for one in shown)
     return Table(caption, columns("statement", *names), body)
@@ -74,13 +80,14 @@ def _statement(use: StatementUse | None) -> Cell:
     parts = [f"{digits_text(use.calls_per_s)}/s"]
     parts += [f"of {ns_text(use.mean_s * 1e9)}"] if use.mean_s is not None else []
     for seconds, what in ((use.io_s, "I/O"), (use.plan_s, "planning")):
-        parts += [f"{what} {ns_text(seconds * 1e9)}"] if seconds else []
+        told = seconds is not None and seconds >= _LEAST * (use.mean_s or 0.0)
+        parts += [f"{what} {ns_text((seconds or 0.0) * 1e9)}"] if told else []
     for blocks, done in (
         (use.read_blocks, "blocks read"), (use.hit_blocks, "hit"),
         (use.dirtied_blocks, "dirtied"), (use.written_blocks, "written"),
         (use.temp_blocks, "temporary blocks"),
     ):  # fmt: skip
-        parts += [f"{digits_text(blocks, 2)} {done}"] if blocks else []
+        parts += [f"{digits_text(blocks, 2)} {done}"] if blocks and blocks >= _LEAST else []
     parts += [f"{bytes_text(round(use.wal_bytes))} of WAL"] if use.wal_bytes else []
     return Cell(f"{use.sessions:.2f}", note=", ".join(parts))
 
