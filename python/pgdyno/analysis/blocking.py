@@ -122,21 +122,24 @@ def _deepest(record: TrialRecord, tally: TallySeries) -> Queue | None:
     heads = [_head(key[tally.dimensions.index("blocker")]) for key in tally.keys]
     queued = np.array([bool(process) for process, _ in heads], dtype=np.bool_)
     met = queued[tally.key] & (tally.seconds * NS >= begin) & ((tally.seconds + 1) * NS <= end)
-    behind: dict[tuple[int, str], int] = {}
-    deeds: dict[tuple[int, str], set[str]] = {}
-    for second, key, count in zip(
-        *(column[met].tolist() for column in (tally.seconds, tally.key, tally.counts)), strict=True
-    ):
-        process, deed = heads[key]
-        behind[second, process] = behind.get((second, process), 0) + count
-        deeds.setdefault((second, process), set()).add(deed)
-    if not behind:
+    if not met.any():
         return None
-    ticks = dict(zip(tally.tick_seconds.tolist(), tally.ticks.tolist(), strict=True))
-    means = {at: count / ticks[at[0]] for at, count in behind.items()}
-    at = max(means, key=lambda one: means[one])
-    since_s = (at[0] * NS - begin) / NS
-    return Queue(_whole(means[at]), record.round, since_s, tuple(sorted(deeds[at])))
+    names = sorted({process for process, _ in heads})
+    places = {process: place for place, process in enumerate(names)}
+    behind = np.array([places[process] for process, _ in heads], dtype=np.int64)[tally.key[met]]
+    first = int(tally.tick_seconds[0])
+    at, which = np.unique(
+        (tally.seconds[met] - first) * len(names) + behind, return_inverse=True
+    )  # of each second and process that anybody waited behind
+    waited = np.bincount(which, weights=tally.counts[met])
+    seconds = first + at // len(names)
+    means = waited / tally.ticks[np.searchsorted(tally.tick_seconds, seconds)]
+    most = int(np.argmax(means))
+    then = tally.key[met][which == most]
+    return Queue(
+        _whole(float(means[most])), record.round, (int(seconds[most]) * NS - begin) / NS,
+        tuple(sorted({heads[key][1] for key in then})),
+    )  # fmt: skip
 
 
 def _head(blocker: str) -> tuple[str, str]:
