@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.server_facts import ServersFacts
 from pgdyno.analysis.telemetry_facts import Lacking, TelemetryCost, TelemetryFacts
 from pgdyno.analysis.view_facts import Level, LevelRow, ServerViews
 from pgdyno.model.server_views import IO
@@ -120,3 +121,12 @@ def test_no_command_and_no_read_under_way_is_a_sentence(facts: Facts) -> None:
     texts = [one.text for one in found.blocks if isinstance(one, Text)]
     assert texts[-1].startswith("No vacuum, analyze, index build, COPY or the like was seen to run")
     assert "No look at pg_aios met a read or write under way." in texts
+
+
+def test_of_several_servers_it_is_said_where_their_views_are(facts: Facts) -> None:
+    several = ServersFacts(("a", "b"), "block", (), ())
+    found = section(replace(facts, views=ServerViews(), servers=several))
+    assert found is not None
+    (text,) = found.blocks
+    assert isinstance(text, Text)
+    assert text.text == "The views of several servers are in the run file, by server."

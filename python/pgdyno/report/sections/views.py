@@ -44,6 +44,9 @@ def _blocks(facts: Facts) -> Iterator[Block]:
     names = [stage.name for stage in facts.stages]
     views = facts.views
     tables = [one for make in _TABLES for one in make(views, names)]
+    if not tables and facts.servers is not None:
+        yield Text("The views of several servers are in the run file, by server.", "quiet")
+        return
     if tables:
         yield Text(
             "Counters are what they grew by in the windows, by their seconds; sizes are those at"
