@@ -46,12 +46,12 @@ def test_who_blocks_whom_is_told_with_its_interval_and_its_deepest_queue(facts: 
     assert table.folded
     deepest = table.rows[-1][3]
     assert deepest.text == "≥ 7 sessions"
-    assert deepest.note == "second 14 of round 2, its head: client or cpu wait"
+    assert deepest.note == "second 14 of round 2; its head waits (client) or wants a CPU"
     waiter, lock, holder, cell, nothing = table.rows[0][:5]
     assert waiter.text == "Payment · pay_district"
     assert (lock.text, lock.note) == ("district", "transactionid, ShareLock")
     assert holder.text == "New-Order · no_district"
-    assert holder.note == "idle in transaction, waits: client 75%, runs 25%"
+    assert holder.note == "idle in transaction, waits (client) 75%, runs 25%"
     assert (cell.text, cell.note) == ("12.3 s", "9.8 to 17.2 · ≥ 4 at once")
     assert nothing.tone == "quiet"
     assert table.rows[1][1].text == "no relation told"

@@ -121,7 +121,7 @@ def _who_blocks_whom(stages: Sequence[StageSessions]) -> Table:
         "Who blocks whom: seconds that sessions waited for a lock. Queues are looked at twice a"
         f" second: shorter waits are mostly not in it.{more}"
     )
-    heads = [Column(head, align="left") for head in ("who waits", "for", "whose holder")]
+    heads = [Column(head, align="left") for head in ("who waits", "for", "blocked by")]
     rows = tuple(
         (*_said(pairs[pair]), *(_waited(each.get(pair)) for each in found)) for pair in shown
     )
@@ -159,7 +159,7 @@ def _said(one: Blocking) -> tuple[Cell, Cell, Cell]:
 def _doing(name: str) -> str:
     known = {"": "was not met", "cpu": "runs", "cpu_wait": "wants a CPU"}
     plain = name.replace("_", " ")
-    return known.get(name, plain if plain.startswith("prepared") else f"waits: {plain}")
+    return known.get(name, plain if plain.startswith("prepared") else f"waits ({plain})")
 
 
 def _who(kind: str, statement: str) -> str:
@@ -181,9 +181,9 @@ def _deepest(stage: StageSessions) -> Cell:
         return _NOT_MET
     when = f"second {queue.second:.0f} of round {queue.round}"
     return Cell(
-        f"≥ {plural(queue.sessions, 'session')}", note=f"{when}, its head: {_deeds(queue.head)}"
+        f"≥ {plural(queue.sessions, 'session')}", note=f"{when}; its head {_deeds(queue.head)}"
     )
 
 
 def _deeds(head: Sequence[str]) -> str:
-    return listed([one.replace("_", " ") for one in head if one] or ["not met itself"], "or")
+    return listed([_doing(one) for one in head if one] or ["was not met"], "or")
