@@ -22,6 +22,7 @@ from pgdyno.model.description import ConditionSql
 from pgdyno.store.run_file import RunFile
 from pgdyno.target.cluster import Cluster
 from pgdyno.target.running_target import TRIAL, ask_server
+from pgdyno.target.server_host import postmaster_here
 from pgdyno.target.server_owner import LIMIT
 from tests.cluster.conftest import DEBIAN_BINDIR, OLD_VERSION_FIRST, cluster_apart
 from tests.cluster.test_run import pgdyno
@@ -128,6 +129,7 @@ def test_rights_are_known_before_anything_is_made(plan: Path, server: Connection
         assert f"role {ROLE}: may not {what}" in refused.stderr
         assert f"role {ROLE}: may not {what}" in preview.stderr
     assert "optional  read all settings" in preview.stdout
+    assert "optional  read what other sessions do" in preview.stdout
     assert databases(server) == before
     assert not (plan.parent / "least.sqlite").exists()
 
@@ -235,6 +237,18 @@ def test_a_trial_of_another_role_in_the_way_is_named(plan: Path, server: Connect
     finally:
         administer(server, f"DROP DATABASE {TRIAL};")
     assert f"database {TRIAL} was left by a run of role {server.user}" in refused.stderr
+
+
+def test_processes_are_seen_by_whom_all_sessions_are_shown(
+    server: Connection, engineer: Connection
+) -> None:
+    administer(server, f"REVOKE pg_monitor FROM {ROLE};")
+    assert postmaster_here(engineer) is None
+    administer(server, f"GRANT pg_monitor TO {ROLE};")
+    try:
+        assert postmaster_here(engineer) == postmaster_here(server) is not None
+    finally:
+        administer(server, f"REVOKE pg_monitor FROM {ROLE};")
 
 
 def test_sessions_of_others_are_seen_without_rights(

@@ -59,6 +59,9 @@ def test_fixture_and_trial_live_in_databases_of_ours(foreign: Connection) -> Non
 
     assert restored.method == "template database"
     assert ready.connection.database == TRIAL
+    assert ready.postmaster_pid is None, "nobody may kill it"
+    assert ready.seen_pid is not None
+    assert b"postgres" in Path(f"/proc/{ready.seen_pid}/cmdline").read_bytes()
     values = {setting.name: setting.value for setting in ready.settings}
     assert values["synchronous_commit"] == "off"
     with psycopg.connect(**foreign.arguments()) as session:
@@ -124,6 +127,9 @@ settings = { synchronous_commit = "off" }
             lost = {(loss.what, loss.layer) for loss in trial.result.durability.losses}
             # Settings of a stage are set on the trial's database, and found there.
             assert (("synchronous_commit = off", "database") in lost) == (trial.stage == "async")
+            # It runs on this host, and its role sees all sessions: so its processes are seen.
+            assert trial.result.deltas["process.backend.cpu_s"] > 0
+            assert trial.result.deltas["process.backend.wait_cpu_s"] >= 0
         (fixture,) = run.fixtures()
         assert fixture.restore == "template database"
     assert foreign.password is not None

@@ -73,6 +73,7 @@ class WindowFacts:
     ended: npt.NDArray[np.float64] = field(repr=False)  # transactions in each
     costs: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict, repr=False)
     dead_share: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # begin, end
+    remedies: Mapping[str, str] = field(default_factory=dict)  # by what could not be read
     client: frozenset[str] = frozenset()  # how it works already, as knobs say it: "face = pipeline"
 
     def per_s(self, *names: str) -> float | None:

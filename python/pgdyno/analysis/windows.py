@@ -111,13 +111,15 @@ def window_facts(
     gauges = {name: inside for name, one in series.items()
               if one.kind == "gauge" and (inside := _inside(result, one)).size}  # fmt: skip
     told = result.telemetry
+    lacking = told.missing if told else ()
     return WindowFacts(
         trial=trial.number,
         round=trial.round,
         stage=trial.stage,
         window_s=result.window_s,
         telemetry=told.set if told else plan.protocol.telemetry,
-        missing=tuple(f"{one.name}: {one.reason}" for one in (told.missing if told else ())),
+        missing=tuple(f"{one.name}: {one.reason}" for one in lacking),
+        remedies={one.name: one.remedy for one in lacking if one.remedy},
         account=account_of(
             trial,
             tallies,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pgdyno.analysis.diagnosis_facts import RuleAnswer, StageDiagnosis
+from pgdyno.analysis.diagnosis_facts import RuleAnswer, StageDiagnosis, WindowDiagnosis
 from pgdyno.catalog import Move, moves
 from pgdyno.model.proposal import Prediction
 
@@ -28,12 +28,17 @@ def candidates(diagnosed: StageDiagnosis) -> tuple[Candidate, ...]:
     """Moves against what was found in a stage, those that are believed to bring most first.
 
     A paced load has no limit, and of a window that tells nothing nothing can be believed. What all
-    others found counts, also where they do not agree on what comes first.
+    others found counts, also where they do not agree on what comes first, or where that is not
+    known because a class is that may be larger: what a finding could bring at most stands.
     """
-    windows = [one for one in diagnosed.windows if one.outcome in ("limit", "tie", "balanced")]
+    windows = [one for one in diagnosed.windows if _tells(one)]
     found = [one for one in map(_found, zip(*(one.answers for one in windows), strict=True)) if one]
     best = [one for move in moves().values() if (one := _best(move, found)) is not None]
     return tuple(sorted(best, key=lambda one: (-one.predicted.ratio, one.move.name)))
+
+
+def _tells(window: WindowDiagnosis) -> bool:
+    return window.outcome != "paced" and any(one.verdict != "unknown" for one in window.answers)
 
 
 def _found(answers: Sequence[RuleAnswer]) -> RuleAnswer | None:

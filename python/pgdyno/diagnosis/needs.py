@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from pgdyno.analysis.account_facts import Account
 from pgdyno.analysis.window_facts import WindowFacts
+from pgdyno.diagnosis.host import host_idle
 from pgdyno.diagnosis.rule import Need
 from pgdyno.model.host_time import HOST_IDLE_COLUMNS
+from pgdyno.model.units import share_text
+
+OTHERS = "sessions of others"
+PROCESSES = "processes of the server"
+"""What samplers call what they lack."""
 
 
 def sessions(window: WindowFacts) -> str | None:
@@ -17,7 +23,7 @@ def sessions(window: WindowFacts) -> str | None:
 
 def sessions_of_others(window: WindowFacts) -> str | None:
     """That what the sampler may see is all there is."""
-    return next((one for one in window.missing if one.startswith("sessions of others")), None)
+    return next((one for one in window.missing if one.startswith(OTHERS)), None)
 
 
 def requests_under_way(window: WindowFacts) -> str | None:
@@ -34,7 +40,9 @@ def cpu_by_process(window: WindowFacts) -> str | None:
     if isinstance(window.account, Account) and window.account.cpu_known:
         return None
     known = "what the server's processes ran, and waited for a CPU, is not known"
-    return known + _because(window, "processes of the server", "waiting for a CPU")
+    idle = host_idle(window)
+    host = "" if idle is None else f"; the host's CPUs were idle {share_text(idle)} of the time"
+    return known + _because(window, PROCESSES, "waiting for a CPU") + host
 
 
 def host_cpu(window: WindowFacts) -> str | None:
@@ -72,4 +80,6 @@ def _because(window: WindowFacts, *starts: str) -> str:
     if window.telemetry == "none":
         return ': telemetry is off (`telemetry = "none"`)'
     why = [one for one in window.missing if one.startswith(starts)] if starts else []
-    return f" ({'; '.join(why)})" if why else ""
+    # One lack may hide several things, each of which gives it as its reason.
+    by_reason = {one.partition(": ")[2]: one for one in reversed(why)}
+    return f" ({'; '.join(reversed(by_reason.values()))})" if why else ""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pgdyno.analysis.diagnosis_facts import Outcome, RuleAnswer
 from pgdyno.analysis.window_facts import WindowFacts
 from pgdyno.diagnosis.gate import THRESHOLDS
+from pgdyno.diagnosis.needs import OTHERS, PROCESSES
 from pgdyno.diagnosis.rule import LEAST_GAIN
 
 NOT_PROVED = "a bound, not proved"
@@ -46,11 +47,21 @@ def deciding(outcome: Outcome, window: WindowFacts) -> str | None:
         return "One of them made free or dearer, in a stage of its own, would decide."
     if outcome != "unknown":
         return None
+    return _would_tell(window)
+
+
+def _would_tell(window: WindowFacts) -> str:
     if window.telemetry == "none":
         return 'A run with `protocol.telemetry = "default"` would tell.'
     if window.window_s <= THRESHOLDS["seconds"].value + 1:
         return "A longer window would tell: `--set protocol.window_s=30`."
-    return "A run whose server pgdyno may look at, driven by its own driver, would tell more."
+    if window.driver.engine != "pgdyno":
+        return "A run driven by pgdyno's own driver would tell more."
+    remedies = [one for name in (OTHERS, PROCESSES) if (one := window.remedies.get(name))]
+    if remedies:
+        mended = f"`{remedies[0]}`" if remedies[0].endswith(";") else remedies[0]
+        return f"Another run would tell more, after this: {mended}"
+    return "A longer window, with nothing else on its machine, may tell more."
 
 
 def more(ratio: float) -> str:

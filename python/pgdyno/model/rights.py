@@ -25,6 +25,7 @@ class Role:
     can_prewarm: bool  # it may create pg_prewarm, or template1 has it
     has_prewarm_files: bool  # pg_prewarm is installed on the server's host
     can_read_settings: bool  # also those that only administrators are shown
+    can_read_statistics: bool  # also what sessions of others do, and how the server does
     can_set: frozenset[str]  # settings of context `superuser`
     sessions_max: int | None = None  # that it may have; None: as many as the server has
     sessions_left: int | None = None  # that the server has left for it; None: it was not asked

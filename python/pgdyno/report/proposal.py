@@ -18,7 +18,7 @@ def lines(found: Proposed) -> Iterator[str]:
     """All that is printed of a proposal."""
     yield f"Stage {found.stage} of run {found.run}: {found.sentence}"
     if found.deciding:
-        yield f"What would decide: {found.deciding}"
+        yield found.deciding
     if not found.tries and not found.not_tried:
         yield "No move is against what was found there."
     elif not found.tries:

@@ -46,6 +46,18 @@ def not_granted(session: psycopg.Connection[Any], name: str, what: str) -> Missi
     return Missing(name, f"the role {row[0]} may not read {what}", f"GRANT pg_monitor TO {row[0]};")
 
 
+def not_seen(session: psycopg.Connection[Any], name: str) -> Missing:
+    """That what the server's processes use cannot be read, with what would show it."""
+    if not reads_all_statistics(session):
+        return not_granted(session, name, "what other roles and processes do")
+    return Missing(
+        name,
+        "the server does not run on this host alone, so that its processes are not known",
+        "Run pgdyno on the server's host, or measure a copy there:"
+        ' `kind = "installed"` and that server\'s `bindir`.',
+    )
+
+
 def not_before(name: str, major: int, first: int) -> Missing:
     """That a later version tells it, and this one does not."""
     return Missing(name, f"PostgreSQL {major} does not tell it, {first} and later do")

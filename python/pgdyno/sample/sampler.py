@@ -114,7 +114,7 @@ class Subject:
 
     session: psycopg.Connection[Any] | None = None  # in autocommit mode, for samplers alone
     databases: Sequence[str] = ()  # those that are driven
-    postmaster_pid: int | None = None  # of a server of ours
+    postmaster_pid: int | None = None  # of a server on this host whose processes we may see
     data_folder: Path | None = None  # of a server of ours
     ours: bool = False  # the server is one of ours, on this host
     major: int | None = None  # version of the server

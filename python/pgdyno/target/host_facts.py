@@ -38,6 +38,14 @@ def process_started_s(pid: int) -> float:
     return time.time() - up_s + ticks / os.sysconf("SC_CLK_TCK")
 
 
+def parent_of(pid: int) -> int | None:
+    """The process that started this one; None: it is gone, or not ours to see."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[1])
+    except OSError:
+        return None
+
+
 def host_facts(data: Path, folders: Iterable[str] = ()) -> HostFacts:
     """Facts of this host.
 

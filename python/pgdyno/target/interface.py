@@ -62,11 +62,17 @@ class Ready:
     replica: Connection | None = None  # the same database on a standby that answers reads
     pooled: Pooled | None = None  # the load goes through it; whatever else we do does not
     aside: Connection | None = None  # a database of the same server that is not driven
+    seen_pid: int | None = None  # postmaster on this host, not ours, whose processes we may see
 
     @property
     def each(self) -> tuple[Ready, ...]:
         """All servers."""
         return (self, *self.others)
+
+    @property
+    def watched_pid(self) -> int | None:
+        """The postmaster whose processes are read; None: not here, or of several servers one."""
+        return None if self.others else self.postmaster_pid or self.seen_pid
 
     @property
     def driven(self) -> Connection:

@@ -22,6 +22,7 @@ SELECT quote_ident(rolname), rolsuper, rolcreatedb,
                AND pg_has_role(g.oid, 'USAGE')),
        EXISTS (SELECT FROM pg_roles g WHERE g.rolname = 'pg_read_all_settings'
                AND pg_has_role(g.oid, 'USAGE')),
+       pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'),
        EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_prewarm'),
        nullif(rolconnlimit, -1)
 FROM pg_roles WHERE rolname = current_user
@@ -82,7 +83,7 @@ def role_of(
     """
     row = session.execute(_ROLE, (list(_PROVIDERS),)).fetchone()
     assert row is not None, "a session has a role"
-    name, superuser, creates, provider, checkpoints, reads, files, limit = row
+    name, superuser, creates, provider, checkpoints, reads, looks, files, limit = row
     left = session.execute(_LEFT).fetchone()
     assert left is not None
     free, reserved = left
@@ -100,6 +101,7 @@ def role_of(
         can_prewarm=administrates or has_prewarm,
         has_prewarm_files=files,
         can_read_settings=superuser or reads,
+        can_read_statistics=looks,
         can_set=settable,
         sessions_max=None if superuser else limit,
         sessions_left=free if superuser else free - reserved,

@@ -43,6 +43,7 @@ from pgdyno.target.replica import reach_replica, settings_there
 from pgdyno.target.replica_claim import ReplicaClaim
 from pgdyno.target.role import role_of
 from pgdyno.target.server_about import about
+from pgdyno.target.server_host import postmaster_here
 from pgdyno.target.server_owner import OWNER, Owner
 
 TRIAL = "pgdyno_trial"
@@ -264,7 +265,8 @@ class RunningTarget(NotOurs):
         replica = self._replica and self._replica.to(TRIAL)
         found = (*read_back(connection, settings, ours=False), *self._of_replica())
         return Ready(connection, found, None, None, 0.0, self.build.compiler or "unknown",
-                     replica=replica, aside=self.connection)  # fmt: skip
+                     replica=replica, aside=self.connection,
+                     seen_pid=postmaster_here(self.connection))  # fmt: skip
 
     def stop(self) -> None:
         """See `Target.stop`; a server that ends in peace keeps our session and takes no other."""

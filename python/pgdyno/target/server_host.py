@@ -17,7 +17,7 @@ import psycopg
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.server_host import Area, ServerHost
-from pgdyno.target.host_facts import cgroup_memory_limit, process_started_s, read_meminfo
+from pgdyno.target.host_facts import cgroup_memory_limit, parent_of, process_started_s, read_meminfo
 from pgdyno.target.role import OTHER_CLIENTS
 
 _QUERY: Final = f"""
@@ -36,6 +36,12 @@ SELECT pg_backend_pid(), current_user,
        pg_size_bytes(current_setting('max_wal_size')),
        pg_size_bytes(coalesce(current_setting('wal_keep_size', true), '0'))
 """  # noqa: S608  a constant
+
+_BACKEND: Final = """
+SELECT pid, current_user, extract(epoch FROM backend_start)::float8,
+       pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')
+FROM pg_stat_activity WHERE pid = pg_backend_pid()
+"""
 
 _START_SLACK_S = 2.0  # a backend takes the time once it runs; the kernel's clock has whole ticks
 
@@ -56,6 +62,24 @@ def server_host_of(connection: Connection) -> ServerHost:
     except psycopg.Error as error:
         raise TargetError(f"cannot ask the server where it is: {str(error).strip()}") from error
     return ServerHost() if row is None else _host(memory, row[3:])
+
+
+def postmaster_here(connection: Connection) -> int | None:
+    """The postmaster of a server that runs on this host; None: it is elsewhere, or not shown.
+
+    What its processes use is divided among the sessions that the role is shown: one that is not
+    shown those of others would be told their CPU time as its own.
+
+    Raises:
+        psycopg.Error: The server does not answer.
+    """
+    with psycopg.connect(**connection.arguments(), autocommit=True) as session:
+        row = session.execute(_BACKEND).fetchone()
+        assert row is not None, "a session has a backend"
+        pid, user, started_s, sees_all = row
+        if not sees_all or not is_backend(pid, str(user), started_s):
+            return None
+        return parent_of(pid)
 
 
 def _host(memory_bytes: int | None, row: tuple[Any, ...]) -> ServerHost:

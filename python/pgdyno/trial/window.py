@@ -104,7 +104,7 @@ def drive_and_sample(
         subject = Subject(
             None,  # this host: sessions are those of its servers' recorders
             databases,
-            ready.postmaster_pid,
+            ready.watched_pid,
             ready.data_folder,
             ours=ready.postmaster_pid is not None,
             major=another.info.server_version // 10_000,

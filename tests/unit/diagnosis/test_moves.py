@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from pgdyno.analysis.account_facts import RUNNING
 from pgdyno.analysis.window_facts import StageWindows, WindowFacts
 from pgdyno.catalog import known_settings, machine_knobs, moves
 from pgdyno.diagnosis.moves import candidates
 from pgdyno.diagnosis.rules import rules
 from pgdyno.diagnosis.stages import diagnose_stages
 from pgdyno.model.settings import Rung
-from tests.data.windows import LOAD, NEEDED, PLANTED, a_window
+from tests.data.windows import LOAD, NEEDED, PLANTED, a_window, an_account
 
 WITHOUT = {
     "neighbours": "what others take of the host cannot be tuned away",
@@ -72,6 +73,16 @@ def test_a_paced_load_and_one_that_is_not_known_have_no_moves() -> None:
     assert names(paced) == []
     not_known, _ = NEEDED["flush"]
     assert names(not_known) == []
+
+
+def test_what_was_found_counts_where_a_class_is_not_known_that_may_be_larger() -> None:
+    account = an_account({RUNNING: 0.6, "flush": 0.4}, cpu_known=False)
+    window = a_window(account=account, without=("server.cpu_s",))
+    (diagnosed,) = diagnose_stages([StageWindows("s", (window,))])
+    assert diagnosed.outcome == "unknown"
+    assert diagnosed.window is not None
+    assert diagnosed.window.answer("flush").verdict == "finding"
+    assert names(window)[0] == "async-commit"
 
 
 def test_what_one_round_did_not_find_is_not_believed() -> None:

@@ -108,8 +108,15 @@ def test_what_would_tell_is_said() -> None:
     short = diagnose_window(a_window(account=account, window_s=1.0))
     assert short.deciding == "A longer window would tell: `--set protocol.window_s=30`."
     long = diagnose_window(a_window(account=account))
-    assert long.deciding is not None
-    assert "whose server pgdyno may look at" in long.deciding
+    assert long.deciding == "A longer window, with nothing else on its machine, may tell more."
+    copy = 'Measure a copy: `kind = "installed"`.'
+    remedies = {"processes of the server": copy, "WAL": "GRANT nothing;"}
+    elsewhere = diagnose_window(a_window(account=account, remedies=remedies))
+    assert elsewhere.deciding == f"Another run would tell more, after this: {copy}"
+    remedies["sessions of others"] = "GRANT pg_monitor TO engineer;"
+    hidden = diagnose_window(a_window(account=account, remedies=remedies))
+    assert hidden.deciding is not None
+    assert hidden.deciding.endswith("after this: `GRANT pg_monitor TO engineer;`")
 
 
 def test_requests_that_fail_are_no_ground_for_a_limit() -> None:

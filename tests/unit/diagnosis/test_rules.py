@@ -15,6 +15,7 @@ from pgdyno.diagnosis.window import diagnose_window
 from tests.data.windows import (
     DRIVER,
     FIRST,
+    HEALTHY,
     LOAD,
     NEEDED,
     PLANTED,
@@ -116,6 +117,32 @@ def test_a_client_that_fills_a_host_with_the_server_is_found_by_its_part() -> No
     assert answer.gain is not None
     assert answer.gain.bound == pytest.approx(1 / (1 - 3.0 / 7.5), rel=0.01), "c / (1 - c)"
     assert found.limits == ("cpu",), "of which the client is a part"
+
+
+@pytest.mark.parametrize(("driver", "expected"), [(0.6, "clear"), (2.0, "unknown")])
+def test_a_full_host_is_told_where_the_servers_part_of_it_is_not_known(
+    driver: float, expected: str
+) -> None:
+    window = a_window(
+        driver=replace(DRIVER, cpu_s=driver * WINDOW_S),
+        rates={"cpu.user_s": 7.9, "cpu.system_s": 0.1, "cpu.idle_s": 0.0, "cpu.iowait_s": 0.0},
+        without=("server.cpu_s",),
+    )
+    answer = diagnose_window(window).answer("client")
+    assert answer.verdict == expected
+    assert "the host's CPUs were idle 0%" in answer.fact
+    assert f"the client took {driver / 8:.1%}" in answer.fact or expected == "unknown"
+
+
+def test_one_lack_is_told_once_and_that_cpus_are_idle_beside_it() -> None:
+    why = "the server does not run on this host alone"
+    window = a_window(
+        account=an_account(HEALTHY, cpu_known=False),
+        missing=(f"processes of the server: {why}", f"waiting for a CPU by session: {why}"),
+    )
+    fact = diagnose_window(window).answer("cpu").fact
+    assert fact.count(why) == 1
+    assert "the host's CPUs were idle 69% of the time" in fact
 
 
 def test_a_host_is_never_used_and_idle_for_more_than_all_its_time() -> None:

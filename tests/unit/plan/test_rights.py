@@ -15,8 +15,8 @@ from pgdyno.plan.schema.read import read_plan_text
 from pgdyno.plan.settings.rights import require_rights, rights, rights_there
 from tests.data.servers import HOST, running
 
-NOBODY = Role("engineer", False, False, False, False, True, False, frozenset())
-ADMINISTRATOR = Role("postgres", True, True, True, True, True, True, frozenset())
+NOBODY = Role("engineer", False, False, False, False, True, False, False, frozenset())
+ADMINISTRATOR = Role("postgres", True, True, True, True, True, True, True, frozenset())
 PLAN = """
 name = "rights"
 question = "What may it do?"
@@ -65,13 +65,20 @@ def test_what_a_role_lacks_is_named_with_its_grant() -> None:
         "make a checkpoint": ("GRANT pg_checkpoint TO engineer;",),
         "set track_io_timing": ("GRANT SET ON PARAMETER track_io_timing TO engineer;",),
         "read all settings": ("GRANT pg_read_all_settings TO engineer;",),
+        "read what other sessions do": ("GRANT pg_monitor TO engineer;",),
     }
 
 
 def test_what_the_plan_does_without_is_not_asked_for() -> None:
     named = found(NOBODY, "protocol.prewarm=false", "protocol.checkpoint_before=false",
                   "stage.timed.skip=true")  # fmt: skip
-    assert set(named) == {"create databases", "read all settings"}
+    assert set(named) == {"create databases", "read all settings", "read what other sessions do"}
+
+
+def test_what_a_report_lacks_without_a_right_is_said_and_the_right_is_not_needed() -> None:
+    right = found(NOBODY)["read what other sessions do"]
+    assert not right.is_needed
+    assert "pgdyno diagnose" in right.otherwise
 
 
 def test_a_setting_may_be_granted_alone() -> None:

@@ -11,7 +11,7 @@ from pgdyno.model.rights import Role
 from pgdyno.model.settings import ServerFacts
 from pgdyno.plan.settings.stronger import overruled
 
-ROLE = Role("engineer", False, True, True, True, True, True, frozenset())
+ROLE = Role("engineer", False, True, True, True, True, True, False, frozenset())
 
 
 @pytest.fixture(scope="module")

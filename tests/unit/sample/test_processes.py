@@ -286,11 +286,34 @@ def test_what_the_kernel_does_not_tell_is_missing(host: Host) -> None:
     assert "CONFIG_PROC_CHILDREN" in none.remedy
 
 
-def test_a_server_that_is_not_ours_has_no_processes_that_are_known() -> None:
-    there: Any = object()  # a session
+class Looker:
+    """A session of a role that may look at others, or not."""
+
+    def __init__(self, *, sees_all: bool) -> None:
+        self._sees_all = sees_all
+
+    def execute(self, text: str) -> Looker:
+        self._row = ("engineer",) if "quote_ident" in text else (self._sees_all,)
+        return self
+
+    def fetchone(self) -> tuple[Any, ...]:
+        return self._row
+
+
+@pytest.mark.parametrize(
+    ("sees_all", "remedy"),
+    [(False, "GRANT pg_monitor TO engineer;"), (True, "Run pgdyno on the server's host")],
+)
+def test_processes_that_are_not_to_be_seen_are_told_with_what_shows_them(
+    sees_all: bool, remedy: str
+) -> None:
+    there: Any = Looker(sees_all=sees_all)
 
     assert processes.sampler(Subject()) is None
-    assert isinstance(processes.sampler(Subject(session=there)), Missing)
+    missing = processes.sampler(Subject(session=there))
+
+    assert isinstance(missing, Missing)
+    assert missing.remedy.startswith(remedy)
 
 
 @pytest.mark.parametrize("kept", [99, 1])

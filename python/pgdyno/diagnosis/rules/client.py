@@ -7,7 +7,7 @@ import numpy as np
 from pgdyno.analysis.account_facts import IDLE, IN_FLIGHT
 from pgdyno.analysis.diagnosis_facts import Figure
 from pgdyno.diagnosis import needs
-from pgdyno.diagnosis.host import host_use
+from pgdyno.diagnosis.host import host_idle, host_use
 from pgdyno.diagnosis.rule import (
     Cleared,
     Found,
@@ -20,6 +20,7 @@ from pgdyno.diagnosis.rule import (
     evidence,
     figure,
 )
+from pgdyno.model.host_time import host_cpu_s
 from pgdyno.model.units import share_text
 
 
@@ -39,7 +40,7 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
         if driver.wanted is None and driver.ceiling_share is None:
             return NotKnown("how much the driver's threads were wanted is not known", figures)
         cleared = _shared_host(seen, rule, figures)
-        if isinstance(cleared, Found):
+        if not isinstance(cleared, Cleared):
             return cleared
         return Cleared(
             f"the busiest driver thread was wanted {share_text(driver.wanted or 0.0)} of the time,"
@@ -60,11 +61,13 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     return Found(fact, share, figures, caps_of(seen.window, client=False))
 
 
-def _shared_host(seen: Seen, rule: Rule, figures: tuple[Figure, ...]) -> Found | Cleared:
+def _shared_host(seen: Seen, rule: Rule, figures: tuple[Figure, ...]) -> Found | Cleared | NotKnown:
     """On a full host of both, what the client takes is not the server's."""
-    use = host_use(seen.window)
+    use, idle = host_use(seen.window), host_idle(seen.window)
+    if use is None and (idle is None or idle < rule.limit("idle")):
+        return _host_of_unknown(seen, rule, figures, idle)
     if use is None or use.idle >= rule.limit("idle"):
-        return Cleared("the host had CPU time to spare" if use else "its host was not looked at")
+        return Cleared("the host had CPU time to spare")
     if use.own_part < rule.limit("own"):
         return Cleared("others than client and server fill the host")
     own = use.server + use.driver
@@ -74,6 +77,23 @@ def _shared_host(seen: Seen, rule: Rule, figures: tuple[Figure, ...]) -> Found |
         return Cleared(f"of our CPU time on a full host it took {share_text(part)}")
     fact = f"the client takes {share_text(part)} of the CPU time that it shares with the server"
     return Found(fact, np.full(1, part), (*figures, of_both))
+
+
+def _host_of_unknown(
+    seen: Seen, rule: Rule, figures: tuple[Figure, ...], idle: float | None
+) -> Cleared | NotKnown:
+    """A host of which is not known what the server took; of little, the client's part is little."""
+    driver_s = seen.window.driver.cpu_s
+    if idle is None or driver_s is None:
+        return Cleared("its host was not looked at")
+    took = driver_s / host_cpu_s(seen.window.grown, seen.window.window_s)
+    fact = (
+        f"the host's CPUs were idle {share_text(idle)} of the time, and the client took"
+        f" {share_text(took)} of them"
+    )
+    if took < rule.limit("own") * rule.limit("host_part") * (1 - idle):
+        return Cleared(fact, figures)
+    return NotKnown(f"{fact}: how much the server took is not known", figures)
 
 
 RULE = Rule(

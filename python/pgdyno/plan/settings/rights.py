@@ -46,17 +46,7 @@ def rights(
     if protocol.checkpoint_before:
         found.append(_checkpoint(role, server.major))
     found += _settings(role, server, stages)
-    found.append(
-        Right(
-            "read all settings",
-            role.can_read_settings,
-            (f"GRANT pg_read_all_settings TO {role.name};",),
-            "the server does not say where its data lie and which file sets a value: room on"
-            " its disk is not checked, and what its storage may lose is not known",
-            is_needed=False,
-        )
-    )
-    return tuple(found)
+    return (*found, *_reading(role))
 
 
 def rights_there(server: ServerFacts, stages: Iterable[Stage]) -> tuple[Right, ...]:
@@ -189,6 +179,26 @@ def _checkpoint(role: Role, major: int) -> Right:
         (grant,),
         "protocol.checkpoint_before = false;"
         " a window then pays as well for what loading and the trial before it left to be written",
+    )
+
+
+def _reading(role: Role) -> Iterator[Right]:
+    """What a run goes well without, and its report does not."""
+    yield Right(
+        "read all settings",
+        role.can_read_settings,
+        (f"GRANT pg_read_all_settings TO {role.name};",),
+        "the server does not say where its data lie and which file sets a value: room on"
+        " its disk is not checked, and what its storage may lose is not known",
+        is_needed=False,
+    )
+    yield Right(
+        "read what other sessions do",
+        role.can_read_statistics,
+        (f"GRANT pg_monitor TO {role.name};",),
+        "what sessions and processes of others do is not seen, so that `pgdyno diagnose` cannot"
+        " tell most classes of limits",
+        is_needed=False,
     )
 
 

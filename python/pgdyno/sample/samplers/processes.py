@@ -1,4 +1,4 @@
-"""A server of ours by the roles of its processes: CPU, waiting for a CPU, bytes read and written.
+"""A server on this host by roles of its processes: CPU, waiting for one, bytes read and written.
 
 `server.cpu_s` is all of it, those included that have ended. Of a process that ended between two
 looks the last part is in no role, but in `process.unseen`, so that CPU time and bytes add up.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pgdyno.sample.lacking import not_seen
 from pgdyno.sample.process_files import Usage
 from pgdyno.sample.process_roles import ROLES, ServerProcesses
 from pgdyno.sample.sampler import Column, Found, Missing, Row, Sampler, Subject
@@ -29,11 +30,11 @@ _IO_METHODS = 18  # the first major version with them
 
 
 def sampler(subject: Subject, proc: Path = Path("/proc")) -> Found:
-    """Missing where the server is not ours; None where there is no server."""
+    """Missing where its processes are not to be seen; None where there is no server."""
     if (postmaster := subject.postmaster_pid) is None:
         if subject.session is None:
             return None
-        return Missing(_NAME, "the server is not ours, so that its processes are not known")
+        return not_seen(subject.session, _NAME)
     try:
         processes = ServerProcesses(
             proc, postmaster, subject.own_pids, threads=_has_threads(subject)

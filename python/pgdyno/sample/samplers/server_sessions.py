@@ -6,7 +6,7 @@ Tally `sessions`, one key for each that a sample meets:
     role: backend, parallel_worker, checkpointer, background_writer, wal_writer, io_worker,
         autovacuum, walsender, startup, other.
     wait_class: of `catalog/data/waits.toml`; `cpu`: it waits for nothing and runs; `cpu_wait`: it
-        waits for nothing and has no CPU, told on a server of ours alone, see `sample.run_queue`.
+        waits for nothing and has no CPU, told where its processes are seen, see `sample.run_queue`.
     wait_event: `Type:Name` as 18 calls it; empty where there is none.
     state: as pg_stat_activity has it; empty: a background process.
     kind, statement: of the workload, in sessions of the driven databases that are not idle.
@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 
 from pgdyno.model.wait import CPU, CPU_WAIT
 from pgdyno.sample.activity import Activity, Met
-from pgdyno.sample.lacking import is_on, not_granted, reads_all_statistics, switched_off
+from pgdyno.sample.lacking import is_on, not_granted, not_seen, reads_all_statistics, switched_off
 from pgdyno.sample.lock_queue import PREPARED, LockQueue, Waiter
 from pgdyno.sample.run_queue import RunQueue, is_told
 from pgdyno.sample.sampler import Found, Missing, Subject, Tally
@@ -127,7 +127,9 @@ def sampler(subject: Subject) -> Found:
         )
     if not is_on(session, _TOLD_WITH):
         missing.append(switched_off("states and statements of sessions", _TOLD_WITH))
-    run_queue = RunQueue() if subject.ours and is_told(session.info.backend_pid) else None
+    run_queue = None
+    if subject.postmaster_pid is not None and is_told(session.info.backend_pid):
+        run_queue = RunQueue()
     if run_queue is None:
         missing.append(_without_run_queue(subject))
     statements = known_statements(subject.described) if subject.described else {}
@@ -145,8 +147,9 @@ def sampler(subject: Subject) -> Found:
 def _without_run_queue(subject: Subject) -> Missing:
     """Such sessions count as ones that run."""
     name = "waiting for a CPU by session"
-    if not subject.ours:
-        return Missing(name, "the server is not ours, so that its processes are not known")
+    if subject.postmaster_pid is None:
+        assert subject.session is not None
+        return not_seen(subject.session, name)
     return Missing(
         name, "the kernel keeps no /proc/PID/schedstat", "Use a kernel with CONFIG_SCHED_INFO."
     )
