@@ -291,8 +291,8 @@ class MistakeFacts:
 
     ident: str  # E1 to E15
     rule: str  # what is checked
-    verdict: str  # clear | noted (true of many honest runs) | finding
-    fact: str | None  # what was found
+    verdict: str  # clear | noted (true of many honest runs) | finding | unknown
+    fact: str | None  # what was found, or why that is not known
 
 
 @dataclass(frozen=True, slots=True)

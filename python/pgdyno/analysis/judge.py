@@ -28,7 +28,7 @@ from pgdyno.stats.finding import Answer, Clear, Finding
 from pgdyno.stats.fleet import card_limit
 from pgdyno.stats.placement import placement as judge_placement
 from pgdyno.stats.steady import check_window
-from pgdyno.stats.window import Checkpoint, checkpoint_facts
+from pgdyno.stats.window import Checkpoint, checkpoint_facts, cycles_by_begins
 from pgdyno.stats.window_end import answer_of
 from pgdyno.stats.window_end import window_end as add_up
 
@@ -133,6 +133,10 @@ def checkpoint_cycle(result: TrialResult) -> tuple[int | None, Judgement]:
     """Checkpoints completed in the window, and whether it holds whole cycles of them."""
     known = _known_checkpoints(result)
     begin, end = (moment / NS for moment in result.window_ns)
+    if known is None and result.followed is not None:
+        begins = sorted(one / NS for one in result.followed.begins_ns)
+        completed, answer = cycles_by_begins(begins, begin, end)
+        return completed, _judgement(answer)
     try:
         found = checkpoint_facts(known, begin, end)
     except PgdynoError as error:

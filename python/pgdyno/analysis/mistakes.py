@@ -61,7 +61,14 @@ class Seen:
         return ((trial, trial.result) for trial in self.finished if trial.result)
 
 
-Check = Callable[[Seen], str | None]
+@dataclass(frozen=True, slots=True)
+class NotKnown:
+    """A check that cannot be made of this run."""
+
+    why: str
+
+
+Check = Callable[[Seen], str | NotKnown | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,14 +180,17 @@ def _layers_changed(before: Stage, stage: Stage) -> dict[str, set[str]]:
     rule="each window holds whole checkpoint cycles, where the load makes checkpoints due",
     fires="report: over time, answer",
 )
-def no_checkpoint(seen: Seen) -> str | None:
+def no_checkpoint(seen: Seen) -> str | NotKnown | None:
     """A window must hold whole checkpoint cycles, or its cost is not in the number."""
-    names = [
-        stage.name
-        for stage in seen.stages
-        if stage.checkpoint_cycle and stage.checkpoint_cycle.verdict == "finding"
-    ]
-    return f"no whole checkpoint cycle in windows of {listed(names)}" if names else None
+    names: dict[str, list[str]] = {}
+    for stage in seen.stages:
+        if stage.checkpoint_cycle:
+            names.setdefault(stage.checkpoint_cycle.verdict, []).append(stage.name)
+    if found := names.get("finding"):
+        return f"no whole checkpoint cycle in windows of {listed(found)}"
+    if unknown := names.get("unknown"):
+        return NotKnown(f"it is not known whether checkpoint cycles of {listed(unknown)} are whole")
+    return None
 
 
 @_stands_against(
@@ -427,15 +437,14 @@ def _steps(plan: Plan) -> Iterator[tuple[Stage, Stage]]:
 
 def mistake_facts(seen: Seen) -> tuple[MistakeFacts, ...]:
     """What each check finds in a run."""
-    return tuple(
-        MistakeFacts(
-            ident=one.ident,
-            rule=one.rule,
-            verdict=("finding" if one.grave else "noted") if fact else "clear",
-            fact=fact,
-        )
-        for one, fact in ((one, one.check(seen)) for one in MISTAKES)
-    )
+    return tuple(_facts_of(one, one.check(seen)) for one in MISTAKES)
+
+
+def _facts_of(one: Mistake, fact: str | NotKnown | None) -> MistakeFacts:
+    if isinstance(fact, NotKnown):
+        return MistakeFacts(one.ident, one.rule, "unknown", fact.why)
+    found = "finding" if one.grave else "noted"
+    return MistakeFacts(one.ident, one.rule, found if fact else "clear", fact)
 
 
 def page() -> str:

@@ -17,6 +17,11 @@ from pgdyno.stats.finding import Answer, Clear, Evidence, Finding, Unknown
 
 # Phases of start and end that differ by less leave less than a tenth of a cycle over.
 PHASE_TOLERANCE = 0.10
+FOLLOW = (
+    'Follow them: protocol.checkpoints = "cycles", or "anchors" where they are long. A shorter'
+    " checkpoint_timeout is no way: it makes a transaction write more full page images."
+)
+"""What is advised where a window does not hold whole cycles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,9 @@ def checkpoint_facts(
     if not (isfinite(start_s) and isfinite(end_s) and start_s < end_s):
         raise PgdynoError(f"window from {start_s} to {end_s} s, begin before end expected")
     if checkpoints is None:
-        unknown = Unknown("checkpoints were not recorded")
+        unknown = Unknown(
+            "checkpoints were not recorded: no log of the server tells when they began and ended"
+        )
         return CheckpointFacts(0, 0, 0.0, False, False, None, None, None, None, unknown)
     spans = _spans(checkpoints)
     inside = sum(max(0.0, min(end, end_s) - max(begin, start_s)) for begin, end in spans)
@@ -85,6 +92,36 @@ def checkpoint_facts(
         whole=whole,
         answer=_answer(completed, started, share, cycles, whole),
     )
+
+
+def cycles_by_begins(
+    begins: Sequence[float], start_s: float, end_s: float
+) -> tuple[int | None, Answer]:
+    """Checkpoints completed in a window, and whether it holds whole cycles, by begins alone.
+
+    A server runs one at a time: what began has ended when the next one begins.
+
+    Args:
+        begins: When checkpoints were noticed to begin while the load ran, ascending.
+        start_s: Begin of the window, same clock.
+        end_s: End of the window.
+
+    Returns:
+        Their number, where the window is of whole cycles; else None: ends are not known.
+    """
+    place_start, place_end = _position([*begins], start_s), _position([*begins], end_s)
+    if place_start is None or place_end is None:
+        began = plural(sum(start_s <= one < end_s for one in begins), "checkpoint")
+        return None, Unknown(
+            f"{began} began in the window, as the server's counters tell: how much of a cycle that"
+            " is, only its log would"
+        )
+    cycles = place_end - place_start
+    evidence = (Evidence("checkpoint_cycles", cycles, "1"),)
+    fact = f"{cycles:.1f} checkpoint cycles, by begins that the server's counters tell"
+    if _whole(cycles, 1, 1, 1.0):
+        return round(cycles), Clear(f"{fact}, as good as whole ones", evidence)
+    return None, Finding(f"{fact}: the cost of checkpoints is not in proportion", FOLLOW, evidence)
 
 
 def _spans(checkpoints: Sequence[Checkpoint]) -> list[tuple[float, float]]:
@@ -139,16 +176,12 @@ def _answer(
     )
     if cycles is not None:
         evidence += (Evidence("checkpoint_cycles", cycles, "1"),)
-    longer = (
-        'Follow them: protocol.checkpoints = "cycles", or "anchors" where they are long. A shorter'
-        " checkpoint_timeout is no way: it makes a transaction write more full page images."
-    )
     ran = (
         f"{plural(completed, 'checkpoint')} completed in the window, one ran for {share:.0%} of it"
     )
     if share == 0 and completed == 0:
         fact = "no checkpoint in the window: the cost of checkpoints is not in this number"
-        return Finding(fact, longer, evidence)
+        return Finding(fact, FOLLOW, evidence)
     if whole is None:
         return Unknown(
             f"{ran}; how much of a cycle that is shows only when the next one begins", evidence
@@ -156,4 +189,4 @@ def _answer(
     if whole:
         return Clear(f"{ran}: {cycles:.1f} checkpoint cycles, as good as whole ones", evidence)
     fact = f"{ran}: {cycles:.1f} checkpoint cycles, the cost of checkpoints is not in proportion"
-    return Finding(fact, longer, evidence)
+    return Finding(fact, FOLLOW, evidence)

@@ -167,6 +167,29 @@ def test_e4_no_checkpoint_in_the_window(facts_of: list[StageFacts]) -> None:
     )
 
 
+def test_e4_is_not_clear_where_cycles_are_not_known(facts_of: list[StageFacts]) -> None:
+    of_running = replace(RESULT, events=(), deltas={"checkpoints.timed": 2.0})
+    _, cycle = checkpoint_cycle(of_running)
+    stages = [replace(facts_of[0], checkpoint_cycle=cycle)]
+
+    (e4,) = (one for one in checks.mistake_facts(seen(stages=stages)) if one.ident == "E4")
+
+    assert e4.verdict == "unknown"
+    assert e4.fact == "it is not known whether checkpoint cycles of stage-1 are whole"
+
+
+def test_e4_cycles_that_were_followed_without_a_log_are_whole() -> None:
+    begins = tuple(START_NS + at * SECOND_NS for at in (-60, 0, 60, 120))
+    window_ns = (START_NS + SECOND_NS // 10, START_NS + 120 * SECOND_NS)
+    followed = Followed(2, begins, (begins[0], window_ns[1]), Spacing(60.0, 1 << 30, 0.9))
+    result = replace(RESULT, events=(), deltas={"checkpoints.timed": 2.0}, window_ns=window_ns)
+
+    assert checkpoint_cycle(result)[1].verdict == "unknown"
+    completed, cycle = checkpoint_cycle(replace(result, followed=followed))
+
+    assert (completed, cycle.verdict) == (2, "clear")
+
+
 def test_e5_fewer_terminals_in_one_stage() -> None:
     found = checks.unequal_beginning(seen())
 

@@ -6,7 +6,7 @@ import pytest
 
 from pgdyno.model.errors import PgdynoError
 from pgdyno.stats.finding import Clear, Finding, Unknown
-from pgdyno.stats.window import Checkpoint, checkpoint_facts
+from pgdyno.stats.window import Checkpoint, checkpoint_facts, cycles_by_begins
 
 EVERY_MINUTE = [Checkpoint(60.0 * number, 60.0 * number + 45) for number in range(6)]
 
@@ -86,3 +86,29 @@ def test_a_sliver_of_a_cycle_is_no_whole_one() -> None:
     assert facts.cycles == pytest.approx(0.05)
     assert facts.whole is False
     assert isinstance(facts.answer, Finding)
+
+
+def test_begins_alone_tell_whole_cycles_and_that_those_before_have_ended() -> None:
+    completed, answer = cycles_by_begins([30.0, 60.0, 90.0, 120.0], 60.1, 120.1)
+    assert completed == 2
+    assert isinstance(answer, Clear)
+    assert "2.0 checkpoint cycles, by begins that the server's counters tell" in answer.fact
+
+
+def test_begins_that_leave_a_part_of_a_cycle_over_are_found() -> None:
+    completed, answer = cycles_by_begins([0.0, 60.0, 120.0, 180.0], 60.0, 150.0)
+    assert completed is None, "whether the last one has ended is not known"
+    assert isinstance(answer, Finding)
+
+
+@pytest.mark.parametrize("begins", [[], [70.0], [10.0, 40.0]])
+def test_a_window_beyond_the_known_begins_is_not_known(begins: list[float]) -> None:
+    completed, answer = cycles_by_begins(begins, 60.0, 150.0)
+    assert completed is None
+    assert isinstance(answer, Unknown)
+
+
+def test_what_was_not_recorded_says_why() -> None:
+    answer = checkpoint_facts(None, 0, 60).answer
+    assert isinstance(answer, Unknown)
+    assert "no log of the server" in answer.fact

@@ -6,7 +6,7 @@ from pgdyno.analysis.facts import Facts
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Cell, Column, Section, Table, Text, Tone
 
-_TONES: dict[str, Tone] = {"clear": "good", "noted": "warn", "finding": "bad"}
+_TONES: dict[str, Tone] = {"clear": "good", "noted": "warn", "finding": "bad", "unknown": "warn"}
 
 
 def section(facts: Facts) -> Section:
