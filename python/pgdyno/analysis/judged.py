@@ -35,6 +35,7 @@ from pgdyno.analysis.stored import Stored
 from pgdyno.analysis.tails import with_tails
 from pgdyno.analysis.trials import trial_facts
 from pgdyno.analysis.trust import merged_audit
+from pgdyno.analysis.vacuum import off_doubts
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan
 from pgdyno.model.run import RunInfo, Series, SnapshotRows, TrialRecord, TrialState
@@ -105,7 +106,8 @@ def judged(run: RunFile, stored: Stored, losses: Losses | None = None) -> Judged
     said = answer(stages, measured, audit, differing, metric=plan.workload.headline,
                   quick=plan.quick, looks=plan.protocol.looks,
                   further=[*busy_doubts(plan, finished, server_on_host=here),
-                           *_chance(stages, info), *further])  # fmt: skip
+                           *off_doubts(plan, finished), *_chance(stages, info),
+                           *further])  # fmt: skip
     return Judged(
         plan, tuple(trials), tuple(finished), tuple(replaced), series, snapshots, cycles, table,
         measured, stages, compared.warnings, audit, tuple(differing), mistakes, placed, fleet, said,

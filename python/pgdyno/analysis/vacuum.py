@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from pgdyno.analysis.answer_facts import Doubt
 from pgdyno.analysis.cycle_facts import VacuumCost, VacuumFacts, VacuumTable
 from pgdyno.analysis.efficiency import US
 from pgdyno.analysis.episodes import episodes
 from pgdyno.analysis.only_reads import next_to_no_wal
 from pgdyno.analysis.trials import per_second
 from pgdyno.model.counters import growth
-from pgdyno.model.run import Series, TrialResult
+from pgdyno.model.plan import Plan
+from pgdyno.model.run import Series, TrialRecord, TrialResult
 from pgdyno.model.wording import CHOSEN
 from pgdyno.stats.vacuum import (
     SHARE_TOLERANCE,
@@ -35,6 +37,26 @@ THRESHOLDS = (
     f" Each is {CHOSEN}."
 )
 """By what windows are judged that hold more or less of autovacuum than the load."""
+
+
+def off_doubts(plan: Plan, finished: Sequence[TrialRecord]) -> Iterator[Doubt]:
+    """That a server never vacuumed by itself, whoever set it so: what it saves is paid later."""
+    off = {
+        one.stage
+        for one in finished
+        if one.result
+        for each in one.result.settings
+        if (each.name, each.value) == ("autovacuum", "off")
+    }
+    stages = tuple(one.name for one in plan.stages if one.name in off)
+    if stages:
+        yield Doubt(
+            "autovacuum is off: dead rows stay, so that what windows show does not last",
+            grave=True, stages=stages, all_stages=len(stages) == len(plan.stages) > 1,
+            simply="the server never cleared up (autovacuum is off), which it has to in the long"
+            " run",
+        )  # fmt: skip
+
 
 OneLoad = tuple[int, TrialResult, Mapping[str, Series], tuple[int, int]]
 """Round, result, series, and begin and end of the load in ns."""

@@ -80,6 +80,7 @@ class ServerFacts:
     role: Role | None = None  # that we are on a server that is not ours
     replica: Role | None = None  # the same on the standby that answers reads, if a plan names one
     about: dict[str, str] = field(default_factory=dict)  # what such a server says beside, in lines
+    set_in: dict[str, str] = field(default_factory=dict)  # file:line of settings, where it tells
     name: str = ""  # among several servers of a plan
     others: tuple[ServerFacts, ...] = ()  # of a plan with several servers all but the first
 

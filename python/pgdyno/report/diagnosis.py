@@ -10,7 +10,7 @@ from pgdyno.analysis.diagnosis_facts import RuleAnswer, StageDiagnosis, TimePart
 from pgdyno.model.text import json_document, visible
 from pgdyno.model.units import digits_text
 from pgdyno.model.wording import listed, plural
-from pgdyno.report.sections.diagnosis import figures_text, gain_text, knobs_text
+from pgdyno.report.sections.diagnosis import AT_HOLDERS, figures_text, gain_text, knobs_text
 
 SCHEMA = "pgdyno.diagnosis/1"
 _WIDTH = 96
@@ -44,11 +44,14 @@ def _stage(one: StageDiagnosis) -> Iterator[str]:
 
 def _proof(window: WindowDiagnosis) -> Iterator[str]:
     if window.parts:
-        shown = [_part(part) for part in window.parts[:_PARTS_MAX]]
+        shown_parts = window.parts[:_PARTS_MAX]
+        shown = [_part(part) for part in shown_parts]
         yield _line(
             f"Session time of round {window.round}, {digits_text(window.sessions or 0)} sessions on"
             f" average: {'; '.join(shown)}.", 2,
         )  # fmt: skip
+        if any(map(_is_moved, shown_parts)):
+            yield _line(AT_HOLDERS, 4)
     for answer in _findings(window):
         yield _line(f"Found: {answer.title}: {answer.fact}.", 2)
         yield _line(f"Bound of the gain: {gain_text(answer.gain)}.", 4)
@@ -82,8 +85,12 @@ def _others(window: WindowDiagnosis) -> Iterator[str]:
 
 
 def _part(one: TimePart) -> str:
-    moved = "" if abs(one.root - one.share) < 0.005 else f", {one.root:.0%} at its holders"
+    moved = f", {one.root:.0%} at its holders" if _is_moved(one) else ""
     return f"{one.title} {one.share:.0%}{moved}"
+
+
+def _is_moved(one: TimePart) -> bool:
+    return abs(one.root - one.share) >= 0.005
 
 
 def _line(words: str, indent: int) -> str:

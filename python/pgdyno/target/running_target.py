@@ -54,6 +54,10 @@ _FIXTURE = "fixture "  # begins the purpose of one that is whole
 _IDENTITY = """
 SELECT extract(epoch FROM pg_postmaster_start_time()), current_setting('port'), version()
 """
+# Files are told to members of pg_read_all_settings.
+_SET_IN = """
+SELECT name, sourcefile || ':' || sourceline FROM pg_settings WHERE sourcefile IS NOT NULL
+"""
 _OUR_TRIALS = re.compile(r"pgdyno_trial(_\d+)?")
 _OUR_NAMES = re.compile(rf"{_OUR_TRIALS.pattern}|pgdyno_fixture_.+")
 
@@ -89,6 +93,7 @@ def ask_server(conninfo: str, *, knocks: bool = False) -> RunningServer:
             disk_format = session.execute(FORMAT_QUERY).fetchone()
         except psycopg.errors.InsufficientPrivilege:
             disk_format = None  # fixtures never leave this server, so that none can be of another
+        set_in = dict(session.execute(_SET_IN).fetchall())
         row = session.execute(_IDENTITY).fetchone()
         assert row is not None
         identity = tuple(map(str, row))
@@ -101,7 +106,8 @@ def ask_server(conninfo: str, *, knocks: bool = False) -> RunningServer:
         compiler=identity[-1],
         origin=f"running server, {connection.shown()}{tls}",
     )
-    facts = replace(facts_of_rows(rows, number, version, disk_format), role=role, about=lines)
+    facts = facts_of_rows(rows, number, version, disk_format)
+    facts = replace(facts, role=role, about=lines, set_in=set_in)
     return RunningServer(connection, facts, build, identity)
 
 

@@ -10,6 +10,7 @@ import pytest
 from pgdyno.analysis.host_use import busy_doubts, others_share
 from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.run import analyse
+from pgdyno.analysis.vacuum import off_doubts
 from pgdyno.model.cpu_states import CPU_STATES
 from pgdyno.model.fleet import FleetResult
 from pgdyno.model.run import TrialRecord, TrialResult, TrialState
@@ -49,6 +50,20 @@ def test_what_was_not_looked_at_is_not_known() -> None:
     assert others_share(replace(result, deltas=unseen)) is None
     assert others_share(replace(result, client=replace(result.client, user_s=None))) is None
     assert others_share(replace(result, fleet=FleetResult(()))) is None
+
+
+def test_a_server_that_never_vacuums_counts_against_its_stages(tmp_path: Path) -> None:
+    with RunFile.read(write_miniature(tmp_path / "run.sqlite")) as run:
+        plan = plan_in(run.info())
+    first, second, *_ = (one.name for one in plan.stages)
+    result = a_result()
+    off = replace(result.settings[0], name="autovacuum", value="off")
+    trials = [trial(1, first, result), trial(2, second, replace(result, settings=(off,)))]
+    assert list(off_doubts(plan, trials[:1])) == []
+    (doubt,) = off_doubts(plan, trials)
+    assert doubt.grave
+    assert doubt.stages == (second,)
+    assert doubt.text.startswith("autovacuum is off")
 
 
 def test_much_that_others_had_is_told_with_the_worst_window_and_how_many(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from pgdyno.analysis.account_facts import (
 from pgdyno.analysis.window_facts import StageWindows, WindowFacts
 from pgdyno.diagnosis.stages import diagnose_stages
 from pgdyno.diagnosis.window import diagnose_window
+from pgdyno.report import diagnosis
 from tests.data.windows import DRIVER, LOAD, PLANTED, WINDOW_S, a_window, an_account
 
 
@@ -197,3 +198,11 @@ def test_waiting_that_the_kernel_does_not_tell_keeps_the_cpus_unknown() -> None:
     assert found.outcome == "unknown"
     assert "may take up to 60%" in found.sentence
     assert WANTS_CPU not in {one.name for one in found.parts}
+
+
+def test_a_terminal_says_what_at_its_holders_means_where_a_part_moved() -> None:
+    moved = a_window({"row": 0.8, "flush": 0.12, RUNNING: 0.08}, {"flush": 0.9, RUNNING: 0.1})
+    for window, told in ((moved, True), (a_window(), False)):
+        text = " ".join(diagnosis.text(diagnose_stages([StageWindows("s", (window,))])).split())
+        assert ("% at its holders" in text) == told
+        assert ("At its holders: a wait for a lock counts as" in text) == told

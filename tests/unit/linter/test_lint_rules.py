@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from pgdyno.catalog import entries
 from pgdyno.catalog.lint import rules
 from pgdyno.linter import Finding, Severity, System, check
 from pgdyno.linter.source import Kind, parse
@@ -382,3 +383,9 @@ def test_what_the_server_takes_is_told_as_it_takes_it(line: str, taken: str) -> 
 def test_a_danger_that_is_written_short_is_one() -> None:
     assert [one.severity for one in found("fsync = of")] == [Severity.DANGEROUS, Severity.NOTE]
     assert [one.severity for one in found("fsync = o")] == [Severity.INVALID], "on, or off?"
+
+
+@pytest.mark.parametrize("name", [n for n, one in rules().items() if one.severity == "dangerous"])
+def test_what_is_dangerous_has_a_risk_in_the_catalogue(name: str) -> None:
+    known = [entries()[one] for one in rules()[name].when if one in entries()]
+    assert any(one.risk != "none" for one in known)

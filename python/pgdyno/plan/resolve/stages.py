@@ -12,6 +12,7 @@ from pgdyno.model.plan import STAGE_FLAGS, Stage, StageFlag
 from pgdyno.model.pooler import Pooler
 from pgdyno.model.proposal import Prediction
 from pgdyno.model.settings import HostFacts, Rung, ServerFacts, Setting
+from pgdyno.model.wording import small
 from pgdyno.model.workload import Workload
 from pgdyno.plan.resolve.contradictions import contradictions
 from pgdyno.plan.resolve.earlier_figures import figures_of
@@ -33,8 +34,10 @@ from pgdyno.plan.schema.read import TWIN_SUFFIX, PlanDraft
 from pgdyno.plan.schema.toml import toml_key
 from pgdyno.plan.settings.allowed import (
     SESSION_CONTEXTS,
+    elsewhere,
     libraries_problem,
     of_running,
+    set_there,
     setting_problem,
     setting_text,
 )
@@ -198,9 +201,11 @@ def _tell(
     ]
     seen |= set(keyed)
     for name, text in notes:
-        if (settings[name], name, text) not in seen:
-            seen.add((settings[name], name, text))
-            result.notes.append(f"stage {stage}: {name} = {text}")
+        setting = settings.get(name)
+        if (setting, name, text) not in seen:
+            seen.add((setting, name, text))
+            whose = f"stage {stage}" if setting else "the server"
+            result.notes.append(f"{whose}: {name} = {text}")
 
 
 def _prediction(table: ExpectsTable | None) -> Prediction | None:
@@ -242,7 +247,8 @@ def _own_settings(
     for name, given in table.settings.items():
         value, problem = setting_text(name, given, server)
         if problem := problem or setting_problem(name, value, server, kind):
-            result.complaints.append(_of(table.name, name, problem))
+            hint = elsewhere(name, server) if kind == "running" else None
+            result.complaints.append(_of(table.name, name, problem, hint=hint))
             continue
         own[name] = Setting(name, value.strip(), draft.origin_of(table.name, "settings", name))
     if table.profile is None:
@@ -260,7 +266,8 @@ def _own_settings(
                 f"{table.profile} sets what cannot be set on a running server: {names};"
                 f" allowed: settings of context {' or '.join(SESSION_CONTEXTS)}, here {allowed}"
             )
-            result.complaints.append(_of(table.name, "profile", text, ": "))
+            hint = elsewhere(may_not[0].name, server)
+            result.complaints.append(_of(table.name, "profile", text, ": ", hint=hint))
     return {one.name: one for one in sized} | own
 
 
@@ -339,10 +346,20 @@ def _rung_problems(config: Configured, lowest: Rung, guard: bool) -> Iterator[Pr
         if len(those) < len(servers):
             names = [one.server.name for one in those]
             value = f"{value} on {servers_text(names, len(servers))}"
-        text, hint = too_low(value, rung, lowest)
+        text, hint = too_low(value + _as_found(those[0], name), rung, lowest)
+        if name not in those[0].values and those[0].server.role is not None:
+            hint = f"{set_there(name, those[0].server)}. Or, to measure it so: {small(hint)}"
         if stage_rung(those[0], guarded=True)[0] <= lowest:
             hint += " Or let a standby repair what is torn: guard = true in the stage."
         yield name, text, hint
+
+
+def _as_found(config: Configured, name: str) -> str:
+    """That no stage sets it, but a server that is not ours, and where it does."""
+    if name in config.values or config.server.role is None:
+        return ""
+    place = config.server.set_in.get(name)
+    return f", as the server has it{f' ({place})' if place else ''},"
 
 
 def _problems_together(
@@ -365,8 +382,12 @@ def _problems_together(
 
 
 def _setting_notes(config: Configured) -> Iterator[tuple[str, str]]:
-    """What a reader must know of a value, as (setting, value and text)."""
-    for name in config.values:
+    """What a reader must know of a value, as (setting, value and text).
+
+    Of a server that is not ours also of what it has.
+    """
+    there = () if config.server.role is None else config.server.knobs
+    for name in dict.fromkeys((*config.values, *there)):
         knob, word = knobs().get(name), config.word(name)
         for note in knob.note if knob else ():
             if word is not None and note.holds(word):

@@ -8,6 +8,7 @@ import re
 from pgdyno.catalog import knobs, known_settings
 from pgdyno.model.plan import TargetKind
 from pgdyno.model.settings import ServerFacts, ServerKnob
+from pgdyno.model.wording import small
 from pgdyno.plan.schema.complaint import shown
 from pgdyno.plan.schema.workload_table import CONTROL
 from pgdyno.plan.settings.values import BadValue, allowed, canonical
@@ -56,6 +57,27 @@ def _context_problem(knob: ServerKnob, value: str, kind: TargetKind) -> str | No
             f" allowed: settings of context {' or '.join(SESSION_CONTEXTS)}"
         )
     return None
+
+
+def elsewhere(name: str, server: ServerFacts) -> str | None:
+    """How a setting is measured that cannot be set on a running server; None: it can be."""
+    knob, known = server.knobs.get(name), knobs().get(name)
+    if known is not None and known.owned is not None:
+        return None
+    if knob is None or knob.context in (*SESSION_CONTEXTS, "internal"):
+        return None
+    return (
+        "Measure it on a cluster that pgdyno makes (`--bindir` with that server's programs), or"
+        f" {small(set_there(name, server))}, and `pgdyno compare` the runs before and after it."
+    )
+
+
+def set_there(name: str, server: ServerFacts) -> str:
+    """What an administrator does to a setting of a running server; a sentence without its stop."""
+    knob = server.knobs.get(name)
+    if knob is not None and knob.context == "postmaster":
+        return f"Change {name} on the server and restart it"
+    return f"Change {name} on the server and reload its configuration"
 
 
 def _value_problem(knob: ServerKnob, value: str) -> str | None:

@@ -70,6 +70,15 @@ def _stage(one: StageDiagnosis) -> Iterator[Block]:
         yield answers_table(one.stage, window)
 
 
+AT_HOLDERS = (
+    "At its holders: a wait for a lock counts as what the head of its queue did, where that was met"
+    " ten times doing anything but wait, else it stays; a request between client and server counts"
+    " as wanting a CPU, as far as the driver's threads wanted one of the same host; a wait for a"
+    " latch does where sessions want CPUs."
+)
+"""What the figures of this name are."""
+
+
 def _of_waits(facts: Facts) -> Iterator[Block]:
     if any(one.window and one.window.parts for one in facts.diagnosis):
         yield Text(
@@ -77,8 +86,7 @@ def _of_waits(facts: Facts) -> Iterator[Block]:
             " server's processes are known; else both are sampled as one. Whoever looks at them"
             " meets one that was woken and has no CPU yet still at its wait, and one that copies"
             " the page it has read, too; that time is taken from the waits, so there are less of"
-            " them here than in what sessions did. At its holders: a wait for a lock counts as what"
-            " the session did that held it.",
+            f" them here than in what sessions did. {AT_HOLDERS}",
             "quiet",
         )
 

@@ -13,11 +13,13 @@ def section(facts: Facts) -> Section:
     """One line for each class of mistake."""
     found = [one for one in facts.mistakes if one.verdict == "finding"]
     of_all = plural(len(facts.mistakes), "class", "classes")
+    unknown = listed([one.ident for one in facts.mistakes if one.verdict == "unknown"])
+    more = f" Of {unknown} it is not known." if unknown else ""
     if found:
         names = listed([one.ident for one in found])
-        head = Text(f"Of {of_all} of mistake, found here: {names}.", "bad")
+        head = Text(f"Of {of_all} of mistake, found here: {names}.{more}", "bad")
     else:
-        head = Text(f"None of {of_all} of mistake was found.", "good")
+        head = Text(f"None of {of_all} of mistake was found.{more}", "warn" if more else "good")
     table = Table(
         "What field reports got wrong, and what the check against it finds in this run.",
         (

@@ -1,0 +1,75 @@
+"""What a running server has set, and what cannot be set there: told with a way on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgdyno.model.errors import PlanError
+from pgdyno.model.plan import Plan
+from pgdyno.model.rights import Role
+from pgdyno.model.settings import ServerFacts
+from pgdyno.plan.resolve.plan import resolve
+from pgdyno.plan.schema.read import read_plan_text
+from tests.data.servers import HOST, running
+
+ROLE = Role("engineer", False, True, True, True, True, True, True, frozenset())
+PLAN = """
+name = "running"
+question = "What does the server have?"
+
+[target]
+kind = "running"
+conninfo = "host=here"
+
+[protocol]
+lowest_rung = "D2"
+
+[[stage]]
+name = "as-it-is"
+why = "What is there."
+"""
+
+
+def having(**found: str) -> ServerFacts:
+    """A server with these settings, each from a file that it tells."""
+    of = running(15)
+    knobs = of.knobs | {name: replace(of.knobs[name], default=value)
+                        for name, value in found.items()}  # fmt: skip
+    places = {name: f"/etc/postgresql.conf:{line}" for line, name in enumerate(found, start=823)}
+    return replace(of, role=ROLE, knobs=knobs, set_in=places)
+
+
+def resolved(server: ServerFacts, settings: str = "") -> Plan:
+    return resolve(read_plan_text(PLAN + settings, "running.toml", Path.cwd()), server, HOST)
+
+
+def test_a_rung_that_the_server_is_on_is_its_own_and_not_a_stages() -> None:
+    with pytest.raises(PlanError) as refused:
+        resolved(having(fsync="off"))
+    fact, hint = refused.value.fact, refused.value.hint or ""
+    assert "fsync = off, as the server has it (/etc/postgresql.conf:823), puts it on rung" in fact
+    assert "Change fsync on the server and reload its configuration. Or, to measure it so" in (
+        f"{fact} {hint}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("setting", "way"), [("shared_buffers", "restart it"), ("max_wal_size", "reload")]
+)
+def test_what_a_running_server_does_not_let_be_set_has_a_way_on(setting: str, way: str) -> None:
+    with pytest.raises(PlanError) as refused:
+        resolved(having(), f'settings = {{ {setting} = "1GB" }}')
+    told = f"{refused.value.fact} {refused.value.hint}"
+    assert "cannot be set on a running server" in told
+    assert "`--bindir`" in told
+    assert f"change {setting} on the server and {way}" in told
+    assert "`pgdyno compare`" in told
+
+
+def test_what_the_server_puts_off_is_a_note_of_the_server() -> None:
+    assert not [one for one in resolved(having()).notes if "autovacuum" in one]
+    (note,) = (one for one in resolved(having(autovacuum="off")).notes if "autovacuum" in one)
+    assert note.startswith("the server: autovacuum = off puts vacuuming off")
