@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pgdyno.analysis.resource_facts import ProcessRow, ProcessUse
-from pgdyno.analysis.resources import Seen, mean_of, members
+from pgdyno.analysis.resources import members
+from pgdyno.analysis.seen import Seen, mean_of
 from pgdyno.model.run import TrialRecord
 
 _PREFIX = "process."

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Aspect = Literal["utilisation", "saturation", "errors"]
-Unit = Literal["share", "per_s", "level", "s", "bytes_per_s"]
+Aspect = Literal["utilisation", "saturation", "errors", "limit", "part"]
+"""A limit is one that is set on the resource, a part is what its use is made of."""
+Unit = Literal["share", "per_s", "level", "s", "bytes", "bytes_per_s", "hz", "celsius", "uncounted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +17,9 @@ class ResourceRow:
     resource: str  # e.g. "CPU", "device vda"
     aspect: Aspect
     what: str  # is measured, e.g. "share of time with a request under way"
-    unit: Unit
+    unit: Unit  # uncounted: nobody counts it, and no stage has a value
     stages: tuple[float | None, ...]  # mean of its windows, in the order of the plan; None: unknown
+    further: bool = False  # another measure of the same says more
 
 
 @dataclass(frozen=True, slots=True)

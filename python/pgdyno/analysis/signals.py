@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pgdyno.analysis.resources import DEVICE, members, shown
+from pgdyno.analysis.resource_measures import DEVICE
+from pgdyno.analysis.resources import members, shown
 from pgdyno.analysis.signal_facts import Signal, SignalLine, SignalUnit
 from pgdyno.analysis.snapshots import SnapshotsByTrial
 from pgdyno.model.counters import known_steps

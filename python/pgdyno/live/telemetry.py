@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pgdyno.analysis.resources import DEVICE, members
+from pgdyno.analysis.resource_measures import DEVICE
+from pgdyno.analysis.resources import members
 from pgdyno.model.run import Event, TrialRecord
 from pgdyno.model.units import bytes_text, digits_text, seconds_text
 

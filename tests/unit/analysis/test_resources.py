@@ -13,8 +13,18 @@ from pgdyno.analysis.resource_facts import ResourceRow
 from pgdyno.analysis.resources import resource_rows
 from pgdyno.drive.driver import Driven
 from pgdyno.model.cpu_states import CPU_STATES
-from pgdyno.model.run import Series, TrialRecord, TrialState
+from pgdyno.model.run import (
+    Cell,
+    Effective,
+    Missing,
+    Series,
+    SnapshotRows,
+    TelemetryReport,
+    TrialRecord,
+    TrialState,
+)
 from pgdyno.trial.sampled import growth
+from tests.data.met import USUAL, sessions
 from tests.data.miniature import a_result
 
 NS = 1_000_000_000
@@ -41,9 +51,25 @@ def trial(number: int, *series: Series) -> TrialRecord:
     return TrialRecord(number, number, "one", "x", TrialState.FINISHED, result=result)
 
 
+def all_rows(*series: Series, stages: tuple[str, ...] = ("one",)) -> tuple[ResourceRow, ...]:
+    return resource_rows(stages, [trial(1, *series)], {1: {one.name: one for one in series}})
+
+
 def rows(*series: Series, stages: tuple[str, ...] = ("one",)) -> dict[tuple[str, str], ResourceRow]:
-    found = resource_rows(stages, [trial(1, *series)], {1: {one.name: one for one in series}})
-    return {(one.resource, f"{one.aspect}: {one.what}"): one for one in found}
+    """Those of the table that are counted."""
+    return {
+        (one.resource, f"{one.aspect}: {one.what}"): one
+        for one in all_rows(*series, stages=stages)
+        if one.aspect != "part" and one.unit != "uncounted"
+    }
+
+
+def parts(resource: str, *series: Series) -> dict[str, float | None]:
+    return {
+        one.what: one.stages[0]
+        for one in all_rows(*series)
+        if one.resource == resource and one.aspect == "part"
+    }
 
 
 def only(*series: Series, stages: tuple[str, ...] = ("one",)) -> ResourceRow:
@@ -113,8 +139,9 @@ def test_devices_that_did_nothing_are_left_out() -> None:
     idle = [counter(f"device.loop0.{name}", 0.0, outside=7.0) for name in busy]
     found = rows(*idle, *(counter(f"device.vda.{name}", value) for name, value in busy.items()))
     assert {resource for resource, _ in found} == {"device vda"}
-    assert [one.stages[0] for one in found.values()] == pytest.approx([0.4, 2.5, 0.01, 0.01])
-    assert [one.unit for one in found.values()] == ["share", "level", "s", "s"]
+    assert [one.stages[0] for one in found.values()] == pytest.approx([0.4, 40, 2.5, 0.01, 0.01])
+    assert [one.unit for one in found.values()] == ["share", "per_s", "level", "s", "s"]
+    assert [one.further for one in found.values()] == [False, True, False, False, False]
 
 
 def test_of_hundreds_of_devices_the_busiest_are_shown_and_the_others_counted() -> None:
@@ -141,6 +168,120 @@ def test_interfaces_say_what_they_dropped() -> None:
     names = ("rx_packets", "tx_packets", "rx_drops", "tx_drops", "rx_errors", "tx_errors")
     found = rows(*(counter(f"net.eth0.{name}", 2.0) for name in names))
     assert [one.stages[0] for one in found.values()] == pytest.approx([4.0, 4.0, 4.0])
+
+
+def test_what_nobody_counts_is_said_and_not_left_out() -> None:
+    told = [one for one in all_rows(*disk_of("vda")) if one.aspect == "errors"]
+    assert [(one.resource, one.unit, one.stages) for one in told] == [
+        ("device vda", "uncounted", (None,))
+    ]
+    assert all_rows() == (), "of a resource that was not sampled it is not said either"
+
+
+def disk_of(name: str) -> list[Series]:
+    return [counter(f"device.{name}.{one}", 1.0) for one in ("reads", "busy_s")]
+
+
+def test_each_resource_has_its_rows_together_and_in_one_order() -> None:
+    several = [*disk_of("vda"), counter("psi.cpu.some_s", 0.1), counter("cpu.steal_s", 0.1),
+               counter("vm.swap_in_pages", 1), counter("vm.swap_out_pages", 1)]  # fmt: skip
+    found = [(one.resource, one.aspect) for one in all_rows(*several) if one.aspect != "part"]
+    resources = [resource for resource, _ in found]
+    order = ["utilisation", "saturation", "errors", "limit"]
+    assert resources == sorted(resources, key=resources.index)
+    for resource in set(resources):
+        told = [aspect for name, aspect in found if name == resource]
+        assert told == sorted(told, key=order.index)
+
+
+def test_a_link_is_used_in_its_fuller_direction() -> None:
+    ways = {"rx_packets": 1.0, "tx_packets": 1.0, "rx_bytes": 25e6, "tx_bytes": 50e6}
+    counters = [counter(f"net.eth0.{name}", value) for name, value in ways.items()]
+    share = ("interface eth0", "utilisation: share of the link's speed, of the fuller direction")
+    assert share not in rows(*counters), "its speed is not known"
+    speed = gauge("net.eth0.speed_bytes_per_s", 125e6, 125e6)
+    assert rows(*counters, speed)[share].stages == pytest.approx((0.4,))
+
+
+def test_connections_are_a_share_of_those_that_may_be() -> None:
+    met = sessions(BEGIN // NS - 5, round(SECONDS) + 10)
+    settings = (*RESULT.settings, Effective("max_connections", "50", "initdb", ""))
+
+    def found(*missing: Missing) -> list[ResourceRow]:
+        report = TelemetryReport("default", SECONDS, 0.1, (), missing)
+        result = replace(RESULT, deltas={}, settings=settings, telemetry=report)
+        one = TrialRecord(1, 1, "one", "x", TrialState.FINISHED, result=result)
+        return list(resource_rows(["one"], [one], {}, {1: {"sessions": met}}))
+
+    backends = sum(average for one, average in USUAL.items() if one[0] == "backend")
+    assert [one.stages[0] for one in found()] == pytest.approx([backends, backends / 50])
+    assert found(Missing("sessions of others", "the role may not read them")) == []
+
+
+def test_a_control_group_is_told_against_the_limit_that_holds() -> None:
+    columns = ("group", "resource", "device", "limit", "unit", "value")
+    limits: list[dict[str, Cell]] = [
+        dict(zip(columns, row, strict=True))
+        for row in (
+            ("server", "cpu", "", "max", "CPUs", 2.0), ("server", "cpu", "", "max", "CPUs", 4.0),
+            ("server", "io", "254:0", "read_bytes", "B/s", 1e6),
+            ("client", "memory", "", "high", "B", 5e9),
+        )
+    ]  # fmt: skip
+    looks = [SnapshotRows("cgroup_limits", "begin", BEGIN, (), tuple(limits))]
+    series = [
+        gauge("cgroup.cpu_limit", 2.0, 2.0), gauge("cgroup.memory_bytes", 3e9, 3e9),
+        gauge("cgroup.memory_limit_bytes", 8e9, 8e9), gauge("cgroup.memory_high_bytes", 4e9, 4e9),
+        counter("server.cpu_s", 0.5), counter("driver.cpu_s", 0.25), counter("pgdyno.cpu_s", 0.25),
+        counter("cgroup.throttled_periods", 1.0), counter("cgroup.periods", 10.0),
+        counter("cgroup.memory_high_events", 3.0),
+    ]  # fmt: skip
+
+    def told(*more: Series) -> dict[str, float | None]:
+        every = [*series, *more]
+        by_name = {1: {one.name: one for one in every}}
+        found = resource_rows(["one"], [trial(1, *every)], by_name, snapshots={1: looks})
+        return {f"{one.aspect}: {one.what}": one.stages[0] for one in found
+                if one.resource == "control group of the server"}  # fmt: skip
+
+    assert told() == {
+        "utilisation: CPU time of server, driver and pgdyno, of its limit": pytest.approx(0.5),
+        "utilisation: memory, of the limit that it comes to first": 0.75,
+        "utilisation: memory": 3e9,
+        "saturation: share of the periods in which its limit did": pytest.approx(0.1),
+        "saturation: times that it waited for memory to be freed, a second": pytest.approx(3.0),
+        "limit: CPUs": 2.0,
+        "limit: read bytes of device 254:0": 1e6,
+    }
+    apart = told(gauge("client.cgroup.memory_bytes", 1e9, 1e9))
+    assert apart["utilisation: CPU time of the server, of its limit"] == pytest.approx(0.25)
+
+
+def test_the_time_of_cpus_is_told_by_state_and_by_cpu() -> None:
+    per_s = dict.fromkeys(CPU_STATES, 0.0) | {"user": 0.8, "softirq": 0.2, "idle": 0.6}
+    each = [counter("cpu.0.busy_s", 0.9), counter("cpu.1.busy_s", 0.1)]
+    states = [counter(f"cpu.{state}_s", value) for state, value in per_s.items()]
+    clock = gauge("cpu.frequency_hz", 3e9, 1e9)
+    found = parts("CPU", *states, *each, counter("host.forks", 7.0), clock)
+    assert found == {
+        "user: programs": pytest.approx(0.4), "idle": pytest.approx(0.3),
+        "softirq: what interrupts left to be done, as of the network": pytest.approx(0.1),
+        **{what: 0 for what, value in found.items() if value == 0},
+        "counted to no state": pytest.approx(0.2), "CPU 0: busy": pytest.approx(0.9),
+        "CPU 1: busy": pytest.approx(0.1),
+        "processes and threads begun, a second": pytest.approx(7.0), "clock, mean of all": 3e9,
+    }  # fmt: skip
+    assert rows(*states, *each)["CPU", "utilisation: the same of the busiest CPU"].stages == (
+        pytest.approx((0.9,))
+    )
+
+
+def test_of_many_cpus_the_busiest_are_told_one_by_one() -> None:
+    found = parts("CPU", *(counter(f"cpu.{n}.busy_s", n / 200) for n in range(100)))
+    assert [what for what in found if what.startswith("CPU ")] == [
+        f"CPU {n}: busy" for n in range(84, 100)
+    ]
+    assert found["84 further CPUs: busy, on average"] == pytest.approx(83 / 2 / 200)
 
 
 def test_the_mean_of_a_stage_is_that_of_its_windows() -> None:

@@ -295,6 +295,20 @@ def test_interfaces_in_use_are_sampled(tmp_path: Path) -> None:
     assert network.sampler(Subject(), tmp_path / "nothing") is None
 
 
+@pytest.mark.parametrize(("told", "speed"), [("10000\n", 1.25e9), ("-1\n", None), ("", None)])
+def test_a_link_has_the_speed_that_it_tells(tmp_path: Path, told: str, speed: float | None) -> None:
+    (tmp_path / "dev").write_text(saved("net-dev-6.18"))
+    (tmp_path / "eth0").mkdir()
+    (tmp_path / "eth0" / "speed").write_text(told)
+    sampler = network.sampler(Subject(), tmp_path, tmp_path)
+    assert sampler is not None
+    name = "net.eth0.speed_bytes_per_s"
+    assert sampler.take().get(name) == speed
+    assert names_of(sampler).get(name) == (("B/s", "gauge") if speed else None)
+    (tmp_path / "dev").write_text("\n".join(saved("net-dev-6.18").splitlines()[:2]))
+    assert name not in sampler.take(), "an interface that is gone has none"
+
+
 def test_packets_that_found_a_full_queue_are_added_up_over_the_cpus() -> None:
     text = "000681dc 00000002 0000000a 0 0\n0007951e 00000011 00000001 0 0\n"
 

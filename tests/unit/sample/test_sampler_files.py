@@ -13,7 +13,7 @@ from pgdyno.sample.sampler import Missing, Sampler, Snapshot, Subject
 from pgdyno.sample.samplers import samplers_of
 
 ROOT = Path(pgdyno.__file__).parent
-UNITS = {"1", "s", "B", "Hz", "°C", "CPUs"}
+UNITS = {"1", "s", "B", "Hz", "°C", "CPUs", "B/s"}
 NAMES = {path.stem for path in (ROOT / "sample/samplers").glob("*.py")} - {"__init__"}
 
 

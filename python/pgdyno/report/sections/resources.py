@@ -2,39 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from pgdyno.analysis.facts import Facts
-from pgdyno.analysis.resource_facts import ProcessUse, ResourceRow
+from pgdyno.analysis.resource_facts import ProcessUse, ResourceRow, Unit
 from pgdyno.analysis.words import NOTHING
 from pgdyno.model.units import bytes_text, digits_text, ns_text, share_text
 from pgdyno.report.document import Block, Cell, Column, Section, Table, Text
 
 
 def section(facts: Facts) -> Section | None:
-    """The table; None: nothing was sampled."""
+    """The tables; None: nothing was sampled."""
     if not facts.resources and not facts.processes:
         return None
-    columns = (Column("resource", align="left"), *(Column(stage.name) for stage in facts.stages))
-    rows = tuple(
-        (
-            Cell(f"{one.resource}: {one.aspect}", note=one.what),
-            *(_cell(one, value) for value in one.stages),
-        )
-        for one in facts.resources
-    )
-    about = Text(
+    blocks: tuple[Block, ...] = tuple(_used(facts)) if facts.resources else ()
+    return Section("resources", "Resources", (*blocks, *_processes(facts), *_parts(facts)))
+
+
+def _used(facts: Facts) -> Iterator[Block]:
+    """Utilisation, saturation and errors; what tells less of a resource is folded."""
+    yield Text(
         "Utilisation is how much of a resource is used, saturation what waits for it, errors what"
-        " went wrong: means of the windows. What was not sampled is not shown."
+        " went wrong: means of the windows. What was not sampled is not shown. Where neither the"
+        " kernel nor the server counts something, that is said."
     )
-    table = Table("Resources of the host, the server and the driver.", columns, rows)
-    blocks: tuple[Block, ...] = (about, table) if facts.resources else ()
-    return Section("resources", "Resources", (*blocks, *_processes(facts)))
+    told = [one for one in facts.resources if one.aspect != "part"]
+    for caption, is_further in (
+        ("Resources of the host, the server and the driver.", False),
+        ("Further measures of these resources, and the limits of control groups.", True),
+    ):
+        rows = tuple(
+            (Cell(f"{one.resource}: {one.aspect}", note=one.what), *_cells(one))
+            for one in told
+            if one.further == is_further
+        )
+        if rows or not is_further:
+            yield Table(caption, _columns("resource", facts), rows, folded=is_further)
+
+
+def _parts(facts: Facts) -> Iterator[Table]:
+    """What the use of CPUs and of memory is made of."""
+    for resource, caption in _PARTS.items():
+        rows = tuple(
+            (Cell(one.what), *_cells(one))
+            for one in facts.resources
+            if one.aspect == "part" and one.resource == resource and any(one.stages)
+        )
+        if rows:
+            yield Table(caption, _columns("what", facts), rows, folded=True)
+
+
+_PARTS = {
+    "CPU": "Time of the host's CPUs by state, as shares of all of it, and by CPU; what the kernel"
+    " did beside. What was zero throughout is left out.",
+    "memory": "The host's memory by what it is used for, and what was done to have some; what was"
+    " zero throughout is left out.",
+}
+
+
+def _columns(first: str, facts: Facts) -> tuple[Column, ...]:
+    return (Column(first, align="left"), *(Column(stage.name) for stage in facts.stages))
+
+
+def _cells(row: ResourceRow) -> Iterator[Cell]:
+    return (_cell(row, value) for value in row.stages)
 
 
 def _processes(facts: Facts) -> Iterator[Table]:
     """CPU beside reads and writes, of each role that did either."""
-    columns = (Column("role", align="left"), *(Column(stage.name) for stage in facts.stages))
     for caption, of, cell in (
         ("CPUs that the server's processes used on average, by role; below, how many of them"
          " waited for one.", _of_cpu, _cpus),
@@ -48,7 +83,7 @@ def _processes(facts: Facts) -> Iterator[Table]:
             if any(use is not None and any(of(use)) for use in one.stages)
         )
         if rows:
-            yield Table(caption, columns, rows)
+            yield Table(caption, _columns("role", facts), rows)
 
 
 def _of_cpu(use: ProcessUse) -> tuple[float | None, float | None]:
@@ -94,14 +129,18 @@ def _level(value: float) -> str:
 
 
 def _cell(row: ResourceRow, value: float | None) -> Cell:
-    if value is None:
-        return Cell(NOTHING, "quiet")
-    match row.unit:
-        case "share":
-            return Cell(share_text(value))
-        case "s":
-            return Cell(ns_text(value * 1e9))
-        case "bytes_per_s":
-            return Cell(_per_s(value))
-        case _:
-            return Cell(_level(value))
+    if row.unit == "uncounted":
+        return Cell("not counted", "quiet")
+    return Cell(NOTHING, "quiet") if value is None else Cell(_TEXTS[row.unit](value))
+
+
+_TEXTS: Mapping[Unit, Callable[[float], str]] = {
+    "share": share_text,
+    "per_s": _level,
+    "level": _level,
+    "s": lambda value: ns_text(value * 1e9),
+    "bytes": bytes_text,
+    "bytes_per_s": _per_s,
+    "hz": lambda value: f"{digits_text(value / 1e9)} GHz",
+    "celsius": lambda value: f"{digits_text(value)} °C",
+}
