@@ -56,7 +56,6 @@ from pgdyno.analysis.snapshot_facts import (
     TableUse,
 )
 from pgdyno.analysis.storage import storage_facts
-from pgdyno.analysis.telemetry_facts import Lacking, Looks, TelemetryCost, TelemetryFacts
 from pgdyno.analysis.wal_facts import StageWal, WalPart, WalShares, WalTransactions
 from pgdyno.analysis.window_facts import StageWindows
 from pgdyno.api.imports import import_results
@@ -73,6 +72,7 @@ from tests.data.curves import CURVE, KEPT
 from tests.data.hostile import ENDS
 from tests.data.hosts import DRIVEN
 from tests.data.imported import FOLDER
+from tests.data.looked_at import looked_at
 from tests.data.miniature import CHARACTERS, a_result, write_miniature
 from tests.data.probed import MEMORY, floor, probed
 from tests.data.servers_result import NAMES
@@ -289,20 +289,7 @@ def _with_what_the_server_counted(facts: Facts) -> Facts:
                     {"effective_io_concurrency": "64"}, LONG, "parallel-io"),),
             (NotKnown(names[-1], "Let commits share flushes", LONG),),
         ),
-        telemetry=TelemetryFacts(
-            tuple(TelemetryCost(name, "default", 0.0123, 37.5, 0.0012) for name in names),
-            tuple(Looks(name, what, count, 50.123, 49.876, 0.0049)
-                  for name in names for what, count in (("sessions", 1), ("series", 21))),
-            (
-                Lacking("sessions of others", "the role engineer_of_a_department may not read what"
-                        " other roles and processes do",
-                        "GRANT pg_monitor TO engineer_of_a_department;", tuple(names)),
-                Lacking("times of WAL I/O", "track_wal_io_timing is off",
-                        "Set track_wal_io_timing = on, which reads the clock twice for each"
-                        " operation.", tuple(names[1:])),
-                Lacking("sampler replication", f"it stopped: {LONG}", "", (names[0],)),
-            ),
-        ),
+        telemetry=looked_at(names, LONG),
     )  # fmt: skip
 
 

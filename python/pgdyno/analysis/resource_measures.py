@@ -197,7 +197,8 @@ def device_measures(name: str) -> Iterator[Measure]:
     busy = "share of time with a request under way; a disk that serves many at once may do more"
     yield Measure(resource, "utilisation", busy, rate(f"{at}busy_s"))
     yield Measure(resource, "utilisation", "read and written, a second",
-                  rate(f"{at}read_bytes", f"{at}write_bytes"), "bytes_per_s", further=True)  # fmt: skip
+                  rate(f"{at}read_bytes", f"{at}write_bytes"), "bytes_per_s",
+                  further=True)  # fmt: skip
     yield Measure(resource, "utilisation", "reads and writes, a second",
                   rate(f"{at}reads", f"{at}writes"), "per_s", further=True)  # fmt: skip
     yield Measure(

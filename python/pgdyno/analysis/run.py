@@ -26,6 +26,7 @@ from pgdyno.analysis.replaced import replaced_facts
 from pgdyno.analysis.replica import replica_rows, stale_reads
 from pgdyno.analysis.replica_facts import LABEL, ReplicaRow
 from pgdyno.analysis.resources import resource_rows
+from pgdyno.analysis.sampled import sampled
 from pgdyno.analysis.servers import servers_facts
 from pgdyno.analysis.session_facts import StageSessions
 from pgdyno.analysis.sessions import round_sessions, stage_sessions
@@ -79,6 +80,8 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
     tallies = {one.number: stored.tallies(one.number) for one in finished}
     parts, met = part_facts(names, finished, merged_quantiles), _sessions(tallies, names, finished)
     servers, replicas = servers_facts(plan, finished, parts), replica_rows(plan, finished, series)
+    tallies = _tallies(stored, finished)
+    everything = sampled(names, finished, series, tallies, snapshots)
     return Facts(
         schema=SCHEMA, label=_label(plan, replicas), ident=info.ident, pgdyno=info.pgdyno,
         command=info.command, plan=plan.name, question=plan.question, answer=found.answer,
@@ -115,7 +118,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         fixture=_fixture(fixtures[0]) if fixtures else {},
         further_fixtures=tuple(_fixture(one) for one in fixtures[1:]),
         profiles=_profiles(run, names, finished, stages), fleet=found.fleet, servers=servers,
-        replica=replicas, telemetry=telemetry_facts(names, finished),
+        replica=replicas, telemetry=telemetry_facts(names, finished, everything),
     )  # fmt: skip
 
 

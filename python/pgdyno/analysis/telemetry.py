@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from statistics import fmean
 
-from pgdyno.analysis.telemetry_facts import Lacking, Looks, TelemetryCost, TelemetryFacts
+from pgdyno.analysis.telemetry_facts import (
+    Lacking,
+    Looks,
+    Sampled,
+    SamplerUse,
+    TelemetryCost,
+    TelemetryFacts,
+)
 from pgdyno.model.run import SamplerCost, TelemetryReport, TrialRecord
 from pgdyno.model.sampler_gaps import gaps_of
 
 _STOPPED = "sampler {}"
 
 
-def telemetry_facts(stages: Sequence[str], trials: Sequence[TrialRecord]) -> TelemetryFacts | None:
+def telemetry_facts(
+    stages: Sequence[str], trials: Sequence[TrialRecord], sampled: Sampled | None = None
+) -> TelemetryFacts | None:
     """What was looked at; None: no trial tells, as before format 7.
 
     Args:
         stages: Their names, in the order of the plan.
         trials: Those whose numbers may be used.
+        sampled: What was seen; None: it does not matter.
     """
     told = {
         stage: [
@@ -37,7 +47,42 @@ def telemetry_facts(stages: Sequence[str], trials: Sequence[TrialRecord]) -> Tel
             where.setdefault(lack, []).append(stage)
     lacking = tuple(Lacking(*lack, tuple(found)) for lack, found in where.items())
     looks = [one for stage, reports in told.items() if reports for one in _looks(stage, reports)]
-    return TelemetryFacts(tuple(costs), tuple(looks), lacking)
+    return TelemetryFacts(
+        tuple(costs), tuple(looks), lacking, _uses(told), Sampled() if sampled is None else sampled
+    )
+
+
+def _uses(told: Mapping[str, Sequence[TelemetryReport]]) -> tuple[SamplerUse, ...]:
+    """Of each sampler, those first that took most of what they may."""
+    read = {
+        stage: {name: _of_one(name, reports) for name in _names(reports)}
+        for stage, reports in told.items()
+    }
+    budgets = {
+        one.name: one.budget_us
+        for reports in told.values() for each in reports for one in each.samplers
+    }  # fmt: skip
+    uses = [
+        SamplerUse(name, budget_us, tuple(of.get(name) for of in read.values()))
+        for name, budget_us in budgets.items()
+    ]
+    return tuple(sorted(uses, key=_share_of_budget, reverse=True))
+
+
+def _names(reports: Sequence[TelemetryReport]) -> set[str]:
+    return {one.name for each in reports for one in each.samplers}
+
+
+def _of_one(name: str, reports: Sequence[TelemetryReport]) -> float | None:
+    """µs of one look, of all trials together."""
+    found = [one for each in reports for one in each.samplers if one.name == name]
+    takes = sum(one.takes for one in found)
+    return 1e6 * sum(one.cpu_s for one in found) / takes if takes else None
+
+
+def _share_of_budget(use: SamplerUse) -> float:
+    most = max((one for one in use.stages if one is not None), default=0.0)
+    return most / use.budget_us
 
 
 def _cost(stage: str, reports: Sequence[TelemetryReport]) -> TelemetryCost:

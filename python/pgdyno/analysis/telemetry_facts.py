@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,20 @@ class Looks:
 
 
 @dataclass(frozen=True, slots=True)
+class SamplerUse:
+    """What one look of a sampler took of CPU time, beside what it may."""
+
+    name: str
+    budget_us: float
+    stages: tuple[float | None, ...]  # µs of a look, mean of the trials; None: it was not read
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether it took more in any stage."""
+        return any(one is not None and one > self.budget_us for one in self.stages)
+
+
+@dataclass(frozen=True, slots=True)
 class Lacking:
     """Something that could not be seen, or no longer."""
 
@@ -39,9 +54,58 @@ class Lacking:
 
 
 @dataclass(frozen=True, slots=True)
+class SampledLevel:
+    """A series in the windows of a stage."""
+
+    mean: float  # median of the trials: growth a second of a counter, mean of any other
+    greatest: float | None  # of all samples in these windows; None: it is a counter
+
+
+@dataclass(frozen=True, slots=True)
+class SampledSeries:
+    """One series, stage by stage."""
+
+    name: str
+    unit: str  # of a sample; a counter is told by its growth a second
+    kind: str  # counter, gauge, or rate
+    stages: tuple[SampledLevel | None, ...]  # in the order of the plan; None: not known
+
+
+@dataclass(frozen=True, slots=True)
+class SampledGroup:
+    """Series that tell of one thing."""
+
+    title: str
+    series: tuple[SampledSeries, ...]  # that were not zero throughout
+    zero: tuple[str, ...]  # names of those that were
+    unknown: tuple[str, ...]  # names of those of which nothing is known in any window
+    left_out: int  # further series: too many to be shown
+
+
+@dataclass(frozen=True, slots=True)
+class SampledTable:
+    """A tally, or a table that was read at the ends of the windows."""
+
+    name: str
+    kind: Literal["tally", "snapshot"]
+    columns: tuple[str, ...]
+    stages: tuple[int | None, ...]  # keys that were met, or rows at the end; the most of a trial
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """All that was sampled in the windows."""
+
+    groups: tuple[SampledGroup, ...] = ()
+    tables: tuple[SampledTable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TelemetryFacts:
     """Of all stages."""
 
     costs: tuple[TelemetryCost, ...]
     looks: tuple[Looks, ...]
     lacking: tuple[Lacking, ...]
+    samplers: tuple[SamplerUse, ...] = ()
+    sampled: Sampled = Sampled()

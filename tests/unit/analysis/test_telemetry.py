@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.telemetry import telemetry_facts
 from pgdyno.analysis.telemetry_facts import Lacking, Looks, TelemetryCost, TelemetryFacts
@@ -75,6 +77,42 @@ def test_looks_are_told_by_tally_as_due_and_as_reached() -> None:
         Looks("one", "sessions", 1, 50.0, 25.0, 0.5),
         Looks("one", "series", 2, 7.5, 6.75, 0.1),
     )
+
+
+def test_a_look_is_told_beside_its_budget(facts: Facts) -> None:
+    names = [stage.name for stage in facts.stages]
+    dear = SamplerCost("sessions", "tally", 100, 0, 0.15, 1000.0)
+    never = SamplerCost("slots", "snapshot", 0, 0, 0.0, 20_000.0)
+    half = told(samplers=(READ, replace(dear, takes=300, cpu_s=0.05), never))
+    trials = [trial(1, names[0], told(samplers=(READ, dear))), trial(2, names[1], half)]
+    found = telemetry_facts(names, trials)
+
+    assert found is not None
+    third = (None,) * (len(names) - 2)
+    us = {one.name: one.stages for one in found.samplers}
+    assert us == {
+        "disk": pytest.approx((0.2e6 / 90, 0.2e6 / 90, *third)),
+        "sessions": pytest.approx((1500.0, 0.05e6 / 300, *third)),
+        "slots": (None, None, *third),
+    }
+    assert [one.name for one in found.samplers if one.exceeded] == ["disk", "sessions"]
+    said = section(replace(facts, telemetry=found))
+    assert said is not None
+    (over,) = [one for one in said.blocks if isinstance(one, Text) and "budget" in one.text]
+    assert over.text == "More CPU time a look than its budget took the samplers disk and sessions."
+    (table,) = [one for one in said.blocks if isinstance(one, Table) and "budget" in one.caption]
+    assert table.folded
+    row = next(row for row in table.rows if row[0].text == "sessions")
+    assert [(cell.text, cell.note) for cell in row[:4]] == [
+        ("sessions", None), ("1,000", None), ("1,500", "over it"), ("167", None),
+    ]  # fmt: skip
+    cheap = telemetry_facts(names, [trial(1, names[0], told(samplers=(never,)))])
+    assert cheap is not None
+    calm = section(replace(facts, telemetry=cheap))
+    assert calm is not None
+    assert [one.text for one in calm.blocks if isinstance(one, Text) and "budget" in one.text] == [
+        "No sampler took more CPU time a look than its budget."
+    ]
 
 
 def test_the_report_names_what_was_missing_and_the_grant_that_adds_it(facts: Facts) -> None:

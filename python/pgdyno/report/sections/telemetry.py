@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts
-from pgdyno.analysis.telemetry_facts import Looks, TelemetryCost, TelemetryFacts
-from pgdyno.model.units import digits_text
+from pgdyno.analysis.telemetry_facts import Looks, SamplerUse, TelemetryCost, TelemetryFacts
+from pgdyno.model.units import count_text, digits_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Block, Cell, Column, Section, Table, Text, columns
 
@@ -32,7 +32,7 @@ def section(facts: Facts) -> Section | None:
     return Section(
         "telemetry",
         "What was looked at",
-        (lacking, _costs(found), *_looks(found), Text(_COST, "quiet")),
+        (lacking, _costs(found), *_looks(found), *_budgets(facts, found), Text(_COST, "quiet")),
     )
 
 
@@ -85,6 +85,40 @@ def _looks(found: TelemetryFacts) -> Iterator[Table]:
         ),
         folded=True,
     )
+
+
+def _budgets(facts: Facts, found: TelemetryFacts) -> Iterator[Block]:
+    """What a look of each sampler took, beside what it may; nothing where nobody was read."""
+    if not found.samplers:
+        return
+    over = [one.name for one in found.samplers if one.exceeded]
+    what = "sampler" if len(over) == 1 else "samplers"
+    yield Text(
+        f"More CPU time a look than its budget took the {what} {listed(over)}."
+        if over
+        else "No sampler took more CPU time a look than its budget.",
+        "" if over else "quiet",
+    )
+    yield Table(
+        "CPU time that a look of each sampler took, beside its budget; what took most of it first.",
+        columns("sampler", ("budget", "µs"), *((one.name, "µs") for one in facts.stages)),
+        tuple(
+            (
+                Cell(one.name),
+                Cell(count_text(one.budget_us)),
+                *(_took(one, took_us) for took_us in one.stages),
+            )
+            for one in found.samplers
+        ),
+        folded=True,
+    )
+
+
+def _took(one: SamplerUse, took_us: float | None) -> Cell:
+    if took_us is None:
+        return Cell(words.NOTHING, "quiet")
+    is_over = took_us > one.budget_us
+    return Cell(count_text(took_us), "warn" if is_over else "", note="over it" if is_over else None)
 
 
 def _named(one: Looks) -> str:

@@ -1,0 +1,54 @@
+"""Every column that a sampler declares is shown by some part of the report.
+
+What samplers of a server declare is asked of real ones in `tests/cluster/test_nothing_hidden.py`.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from pgdyno.analysis.facts import Facts
+from pgdyno.report.sections import sections
+from pgdyno.report.sections.sampled import SHOWN_IN
+from pgdyno.sample.process_roles import ROLES
+from pgdyno.sample.sampler import Column, Sampler, Snapshot, Subject
+from pgdyno.sample.samplers import (
+    driver_cpu,
+    driver_io,
+    samplers_of,
+    server_pooler,
+    server_replica,
+    server_restartpoints,
+    server_statistics,
+)
+from tests.data.declared import NOT_BY_ROWS, not_shown
+from tests.data.pages import filled
+
+
+def test_of_this_host_nothing_is_hidden(facts: Facts) -> None:
+    found = samplers_of(Subject(telemetry="full"))
+    assert len(found) > 5
+    assert not_shown(found, facts) == set()
+
+
+@pytest.mark.parametrize("major", range(12, 19))
+def test_what_needs_a_server_of_some_kind_is_not_hidden(major: int, facts: Facts) -> None:
+    columns = [
+        *server_statistics.query(server_statistics.sources(major))[1],
+        *server_restartpoints.query(major)[1],
+        *driver_cpu._COLUMNS, *driver_io._COLUMNS, *server_pooler._OF_PROCESS,
+        *server_pooler._OF_POOLS, *server_replica._COLUMNS,
+        *(Column(f"process.{role}.cpu_s", "s") for role in (*ROLES, "unseen")),
+    ]  # fmt: skip
+    assert not_shown([Sampler("all of them", tuple(columns), dict)], facts) == set()
+
+
+def test_a_sampler_that_nobody_gave_a_place_is_found(facts: Facts) -> None:
+    new = Sampler("new", (Column("a_new_thing.count", "1"),), dict)
+    table = Snapshot("a_new_table", (Column("count", "1"),), list)
+    assert not_shown([new, table], facts) == {"a_new_thing.count", "a_new_table"}
+
+
+def test_the_sections_that_are_said_to_show_tables_are_there(facts: Facts) -> None:
+    assert set(SHOWN_IN.values()) <= {one.title for one in sections(filled(facts))} | {"Resources"}
+    assert not NOT_BY_ROWS & SHOWN_IN.keys()
