@@ -17,7 +17,7 @@ from pgdyno.analysis.signals import PARTS_MAX
 from pgdyno.analysis.timeline_facts import Checkpoint, Mark, Timeline
 from pgdyno.analysis.trials import MARKS_MAX, POINTS_MAX
 from pgdyno.store import RunFile
-from tests.data.looked_at import everything
+from tests.data.looked_at import looked_at
 from tests.data.miniature import CHARACTERS, write_miniature
 
 STAGES, ROUNDS, SIGNALS = 6, 3, 25
@@ -51,9 +51,7 @@ def an_hour(folder: Path) -> Facts:
         for n in range(SIGNALS)
     )  # fmt: skip
     profiles = _profiles(rng, [one.name for one in facts.stages])
-    names = [one.name for one in facts.stages]
-    assert facts.telemetry is not None
-    telemetry = replace(facts.telemetry, sampled=everything(names))
+    telemetry = looked_at([one.name for one in facts.stages], "")
     return replace(
         facts, trials=trials, sessions=sessions, signals=signals, profiles=profiles,
         telemetry=telemetry,

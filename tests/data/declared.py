@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from pgdyno.analysis.facts import Facts
-from pgdyno.analysis.sampled import OTHERS, group_of, sampled
+from pgdyno.analysis.sampled import sampled
 from pgdyno.analysis.telemetry_facts import TelemetryFacts
 from pgdyno.model.run import (
     Series,
@@ -55,8 +55,7 @@ def not_shown(found: Iterable[Sampler | Tally | Snapshot | Missing], facts: Fact
     hidden = {
         one.name
         for one in columns
-        if group_of(one.name) == OTHERS
-        or (one.name not in told and f"{one.name.split('.')[0]}.<" not in further)
+        if one.name not in told and f"{one.name.split('.')[0]}.<" not in further
     }
     tables = [one for one in declared if not isinstance(one, Sampler)]
     return hidden | {

@@ -29,7 +29,7 @@ from pgdyno.model.run import Series, SnapshotRows, TallySeries, TrialRecord, Tri
 from pgdyno.model.wording import plural
 
 OTHERS = "other series"
-"""What no group has; a sampler of its own wants a group here."""
+"""Those that no group has, such as those of a sampler that is new."""
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "clock and temperature of the CPUs": ("cpu.frequency_", "cpu.thermal_", "temperature."),
     "CPUs of the host": ("cpu.", "host."),
@@ -40,7 +40,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "control groups": ("cgroup.", "client.cgroup."),
     "processes of the server": ("server.", "process."),
     "the load, as its driver told": ("driver.",),
-    "pgdyno itself": ("pgdyno.", "live."),
+    "what pgdyno took itself": ("pgdyno.", "live."),
     "pooler": ("pooler.",),
     "WAL": ("wal.",),
     "checkpoints and the background writer": ("checkpoints.", "bgwriter.", "backend."),

@@ -32,7 +32,7 @@ SnapshotRow: TypeAlias = Mapping[str, Cell]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One series: a counter grows, a gauge is a level."""
+    """One series: a counter grows, a gauge is a level. No sampler has distributions."""
 
     name: str
     unit: str

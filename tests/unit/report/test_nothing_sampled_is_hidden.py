@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.sampled import OTHERS, group_of
 from pgdyno.report.sections import sections
 from pgdyno.report.sections.sampled import SHOWN_IN
 from pgdyno.sample.process_roles import ROLES
@@ -43,10 +44,25 @@ def test_what_needs_a_server_of_some_kind_is_not_hidden(major: int, facts: Facts
     assert not_shown([Sampler("all of them", tuple(columns), dict)], facts) == set()
 
 
-def test_a_sampler_that_nobody_gave_a_place_is_found(facts: Facts) -> None:
+def test_a_new_series_is_shown_and_a_table_that_nobody_gave_a_place_is_found(facts: Facts) -> None:
     new = Sampler("new", (Column("a_new_thing.count", "1"),), dict)
     table = Snapshot("a_new_table", (Column("count", "1"),), list)
-    assert not_shown([new, table], facts) == {"a_new_thing.count", "a_new_table"}
+    assert not_shown([new, table], facts) == {"a_new_table"}
+
+
+def test_what_the_section_leaves_out_is_found(
+    facts: Facts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pgdyno.analysis.sampled.SHOWN_MAX", 1)
+    several = tuple(Column(f"wal.{name}", "1") for name in ("a", "b"))
+    assert not_shown([Sampler("two", several, dict)], facts) == {"wal.b"}
+
+
+def test_of_series_that_are_there_now_none_is_among_the_others() -> None:
+    found = [one for one in samplers_of(Subject(telemetry="full")) if isinstance(one, Sampler)]
+    columns = [column.name for one in found for column in one.columns]
+    assert columns
+    assert [name for name in columns if group_of(name) == OTHERS] == []
 
 
 def test_the_sections_that_are_said_to_show_tables_are_there(facts: Facts) -> None:
