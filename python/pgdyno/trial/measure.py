@@ -32,6 +32,7 @@ from pgdyno.model.run import Failures, Fixture, TrialRecord, TrialResult, TrialS
 from pgdyno.model.system_errors import as_pgdyno_error
 from pgdyno.model.wal import WindowWal
 from pgdyno.plan.settings.durability import lying_disk_losses
+from pgdyno.sample.logged import told
 from pgdyno.sample.server_log import LogSummary, read_log
 from pgdyno.store.profiles import put_profile
 from pgdyno.store.run_file import RunFile
@@ -181,7 +182,8 @@ def steps(
         for action in actions:
             with phases.phase(action.phase):
                 learned.append(action.act())
-    log = read_log(lines) if (lines := target.log_lines()) is not None else None
+    lines = target.log_lines()
+    log = told(sampled.snapshots, driven.window_ns) if lines is None else read_log(lines)
     result = _result(stage.workload, driven, sampled, ready, log)
     seconds = {**phases.seconds, "window": driven.window_s}
     notes = (*result.notes, *unseen)

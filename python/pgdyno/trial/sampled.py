@@ -22,7 +22,9 @@ from pgdyno.model.run import (
 from pgdyno.model.sampler_gaps import APART_S, gaps_of, late_looks
 from pgdyno.model.server_result import of_server
 from pgdyno.model.statement_counts import statement_growth
+from pgdyno.model.units import bytes_text
 from pgdyno.model.wording import listed, plural
+from pgdyno.sample.logged import left_out_bytes
 
 _SHOWN = 3  # counters that a note names
 _CLOCK_SET_S = 0.5  # what is less is not seen on an axis of seconds
@@ -104,7 +106,17 @@ def notes_of(sampled: Sampled, driven: Driven) -> tuple[str, ...]:
         for who, when in late_looks(sampled.snapshots, driven.window_ns)
     ]
     return (*stopped, *gaps, *late, *_apart(sampled, driven), *_fallen(sampled, driven),
-            *_outgrown(sampled, driven), *_statements(sampled), *_clock(sampled))  # fmt: skip
+            *_outgrown(sampled, driven), *_statements(sampled), *_clock(sampled),
+            *_log(sampled))  # fmt: skip
+
+
+def _log(sampled: Sampled) -> Iterator[str]:
+    """Of a server that is not ours, whose log was read by SQL."""
+    if left_out := left_out_bytes(sampled.snapshots):
+        yield (
+            f"the last {bytes_text(left_out)} of the server's log were too much to be read: what"
+            " they tell is not on the axis of time"
+        )
 
 
 def _clock(sampled: Sampled) -> Iterator[str]:

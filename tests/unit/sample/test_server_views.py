@@ -192,13 +192,55 @@ def test_an_extension_of_before_the_upgrade_is_to_be_updated() -> None:
     assert server_statements.missing(now | {"wal_bytes"}, 18) == []
 
 
-def test_a_log_that_nobody_reads_is_missing() -> None:
+class Told:
+    """A session that answers with one row."""
+
+    def __init__(self, *row: object) -> None:
+        self._row = row
+
+    def execute(self, *_: object) -> Any:
+        return self
+
+    def fetchone(self) -> tuple[object, ...]:
+        return self._row
+
+
+READABLE = ("bench", [], True, True, True, "en_US.utf8", "UTC")
+GRANT = (
+    "GRANT EXECUTE ON FUNCTION pg_read_binary_file(text, bigint, bigint, boolean) TO bench;"
+    " -- in template1, before a fixture is loaded"
+)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "reason", "remedy"),
+    [
+        (2, False, "the role bench may not read it by SQL", "GRANT pg_monitor TO bench;"),
+        (1, ["pg_read_binary_file(text, bigint, bigint, boolean)"],
+         "the role bench may not read it by SQL", GRANT),
+        (3, False, "writes no file of its log", "Set logging_collector = on"),
+        (4, False, "log_line_prefix does not begin", "Set log_line_prefix = '%m [%p] '"),
+        (5, "de_DE.UTF-8", "lc_messages is de_DE.UTF-8", "Set lc_messages = 'C'."),
+        (6, "Nowhere/Land", "Nowhere/Land", "Set log_timezone = 'UTC'."),
+    ],
+)  # fmt: skip
+def test_a_log_that_nobody_reads_is_missing_with_what_would_show_it(
+    place: int, value: object, reason: str, remedy: str
+) -> None:
+    row = [*READABLE]
+    row[place] = value
+    there: Any = Told(*row)
+    missing = server_events.sampler(Subject(session=there))
+    assert isinstance(missing, Missing)
+    assert reason in missing.reason
+    assert missing.remedy.startswith(remedy)
+
+
+def test_a_log_that_is_ours_is_not_asked_for() -> None:
     there: Any = object()  # a session
     assert server_events.sampler(Subject()) is None
     assert server_events.sampler(Subject(session=there, log=Path("data.log"))) is None
-    missing = server_events.sampler(Subject(session=there))
-    assert isinstance(missing, Missing)
-    assert missing.reason == "the server is not ours, so that its log is not read"
+    assert server_events.sampler(Subject(session=there, ours=True)) is None
 
 
 def test_commands_of_one_kind_are_added_up() -> None:

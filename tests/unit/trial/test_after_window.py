@@ -79,7 +79,7 @@ def test_nothing_is_read_of_the_server_before_what_strikes_at_once(
         "guarding": nullcontext(),
         "_durability": None,
         "warmed": None,
-        "drive_and_sample": (SimpleNamespace(window_s=1.0), Sampled()),
+        "drive_and_sample": (SimpleNamespace(window_s=1.0, window_ns=(0, 1)), Sampled()),
         "_wal": (None, ()),
         "_result": result,
         "actions_after_window": iter([struck, looked]),

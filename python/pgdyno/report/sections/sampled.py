@@ -36,6 +36,7 @@ SHOWN_IN = {
     "tables": "Statements, tables and plans",
     "plans": "Statements, tables and plans",
     "cgroup_limits": "Resources",
+    "log": "Over time",
 }
 """The section that shows a tally or snapshot; the values of any other are in the run file."""
 _IN_THE_FILE = "the run file"

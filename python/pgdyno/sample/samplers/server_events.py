@@ -1,18 +1,85 @@
-"""Events of the server's log, as far as it is ours to read: it is read once, when a trial ends.
+"""Events of the server's log: checkpoints, autovacuums, waits for locks, temporary files, errors.
 
-See `server_log`. Here is said where nobody will: checkpoints, autovacuums, waits for locks,
-temporary files and errors are not on the axis of time then; that does not mean there were none.
+The log of a server of ours is read once, when a trial ends: see `server_log`. That of another one
+is read by SQL where the role may, as the snapshot `log`: see `logged`. Here is said where nobody
+will: such events are not on the axis of time then; that does not mean there were none.
 """
 
 from __future__ import annotations
 
-from pgdyno.sample.sampler import Found, Missing, Subject
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import psycopg
+
+from pgdyno.sample.logged import SNAPSHOT, Logged
+from pgdyno.sample.sampler import Column, Found, Label, Missing, Snapshot, Subject
 
 _NAME = "events of the server's log"
+_FUNCTIONS = (
+    "pg_current_logfile(text)", "pg_ls_logdir()",
+    "pg_read_binary_file(text, bigint, bigint, boolean)",
+)  # fmt: skip
+_WHEN = "-- in template1, before a fixture is loaded"
+_BUDGET_US = 500_000
+_COLUMNS = (
+    Label("kind"), Column("start_ns", "ns", "gauge"), Column("end_ns", "ns", "gauge"),
+    Label("detail"),
+)  # fmt: skip
+_ASKED = """
+SELECT quote_ident(current_user), lacking, granted,
+       current_setting('logging_collector')::boolean
+         AND current_setting('log_destination') ~ 'stderr',
+       current_setting('log_line_prefix') LIKE '\\%%m [\\%%p] %%',
+       current_setting('lc_messages'), current_setting('log_timezone')
+FROM (SELECT coalesce(array_agg(f) FILTER (WHERE NOT has_function_privilege(f, 'EXECUTE')
+                AND NOT has_function_privilege('pg_monitor', f, 'EXECUTE')), '{}') AS lacking,
+             coalesce(bool_and(has_function_privilege(f, 'EXECUTE')
+                OR NOT has_function_privilege('pg_monitor', f, 'EXECUTE')), true) AS granted
+      FROM unnest(%s::text[]) f) rights"""
+"""Functions that neither the role nor pg_monitor may execute; whether it has those that it may."""
 
 
 def sampler(subject: Subject) -> Found:
-    """Missing where the log is not ours to read; else None."""
-    if subject.session is None or subject.log is not None:
+    """The snapshot, or why there is none; None where the log is ours to read."""
+    if (session := subject.session) is None or subject.log is not None or subject.ours:
         return None
-    return Missing(_NAME, "the server is not ours, so that its log is not read")
+    lacking, zone = _lacking(session)
+    if lacking is not None:
+        return lacking
+    assert zone is not None
+    return Snapshot(SNAPSHOT, _COLUMNS, Logged(session, zone).rows, budget_us=_BUDGET_US)
+
+
+def _lacking(session: psycopg.Connection[Any]) -> tuple[Missing | None, ZoneInfo | None]:
+    """Why the log cannot be read by SQL; else the time zone of its lines."""
+    row = session.execute(_ASKED, (list(_FUNCTIONS),)).fetchone()
+    assert row is not None
+    role, functions, watches, is_file, begins, language, zone_name = row
+
+    def missing(reason: str, remedy: str) -> tuple[Missing, None]:
+        return Missing(_NAME, reason, remedy), None
+
+    if functions or not watches:
+        grants = [] if watches else [f"GRANT pg_monitor TO {role};"]
+        if functions:
+            grants.append(f"GRANT EXECUTE ON FUNCTION {', '.join(functions)} TO {role}; {_WHEN}")
+        return missing(
+            f"it lies on the server's host, and the role {role} may not read it by SQL",
+            " ".join(grants),
+        )
+    if not is_file:
+        return missing("the server writes no file of its log that SQL could read",
+                       "Set logging_collector = on with log_destination = 'stderr', which needs a"
+                       " restart.")  # fmt: skip
+    if not begins:
+        return missing("log_line_prefix does not begin with '%m [%p] '",
+                       "Set log_line_prefix = '%m [%p] ', as PostgreSQL comes.")  # fmt: skip
+    if language not in ("C", "POSIX", "") and not language.startswith(("en", "C.")):
+        return missing(f"its messages are not English: lc_messages is {language}",
+                       "Set lc_messages = 'C'.")  # fmt: skip
+    try:
+        return None, ZoneInfo(zone_name)
+    except (ZoneInfoNotFoundError, ValueError):
+        return missing(f"this host does not know the time zone of its lines, {zone_name}",
+                       "Set log_timezone = 'UTC'.")  # fmt: skip
