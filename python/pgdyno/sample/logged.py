@@ -107,22 +107,26 @@ class Logged:
             psycopg.Error: The server does not answer, or no longer lets the role read.
         """
         end = self._place()
-        parts = [(end.file, max(0, self._begin.size - _BEFORE_BYTES), end.size)]
+        first = max(0, self._begin.size - _BEFORE_BYTES)
+        is_anew = end.size < self._begin.size  # under the same name
+        parts = [(end.file, 0 if is_anew else first, end.size)]
         if end.file != self._begin.file:
-            first = parts[0][1]
             parts = [(self._begin.file, first, first + MOST_BYTES), (end.file, 0, end.size)]
         texts = [self._text(*part) for part in parts]
-        ahead_ns = round(end.ahead_s * 1e9)
         found = read_log(line for text in texts for line in in_utc(text, self._zone))
+        since_ns, ahead_ns = round(self._begin.at_s * 1e9), round(end.ahead_s * 1e9)
         events = [
-            replace(one, start_ns=one.start_ns - ahead_ns,
-                    end_ns=None if one.end_ns is None else one.end_ns - ahead_ns)
+            replace(
+                one,
+                start_ns=one.start_ns - ahead_ns,
+                end_ns=None if one.end_ns is None else one.end_ns - ahead_ns,
+            )
             for one in found.events
             if one.detail.cause != "unknown"  # its begin was not read
-        ]  # fmt: skip
+        ]
+        going_on = (one for one in events if one.end_ns is None or one.end_ns >= since_ns)
         left_out = sum(max(0, end - begin - MOST_BYTES) for _, begin, end in parts)
-        since_ns = round(self._begin.at_s * 1e9)
-        return [_row(READ, since_ns, None, {LEFT_OUT: left_out}), *map(_of_event, events)]
+        return [_row(READ, since_ns, None, {LEFT_OUT: left_out}), *map(_of_event, going_on)]
 
     def _place(self) -> _Place:
         before_s = time.time()
