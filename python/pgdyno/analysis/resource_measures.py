@@ -207,7 +207,7 @@ def device_measures(name: str) -> Iterator[Measure]:
     yield Measure(resource, "saturation", "time of a read or write", mean_s("read", "write"), "s")
     yield Measure(resource, "saturation", "time of a flush", mean_s("flush"), "s")
     yield Measure(resource, "saturation", "time of a discard", mean_s("discard"), "s", further=True)
-    yield uncounted(resource, "errors", "the kernel's statistics of devices count none")
+    yield uncounted(resource, "errors", "the kernel's statistics of devices have none")
 
 
 def _many(request: str) -> str:

@@ -107,10 +107,14 @@ def nobody(_: Seen) -> None:
 
 
 def uncounted(
-    resource: str, aspect: Aspect, who: str = "the kernel counts none", *, further: bool = False
+    resource: str,
+    aspect: Aspect,
+    who: str = "the kernel has no such count",
+    *,
+    further: bool = False,
 ) -> Measure:
     """That an aspect of a resource is not counted by anybody, which is said and not left out."""
-    return Measure(resource, aspect, who, nobody, "uncounted", further)
+    return Measure(resource, aspect, f"not counted: {who}", nobody, "uncounted", further)
 
 
 def mean_of(values: Iterable[float | None]) -> float | None:

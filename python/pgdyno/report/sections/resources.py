@@ -129,8 +129,6 @@ def _level(value: float) -> str:
 
 
 def _cell(row: ResourceRow, value: float | None) -> Cell:
-    if row.unit == "uncounted":
-        return Cell("not counted", "quiet")
     return Cell(NOTHING, "quiet") if value is None else Cell(_TEXTS[row.unit](value))
 
 
