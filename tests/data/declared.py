@@ -24,10 +24,7 @@ from pgdyno.report.sections.sampled import SHOWN_IN
 from pgdyno.sample.sampler import Column, Missing, Sampler, Snapshot, Tally
 from tests.data.miniature import a_result
 
-NOT_BY_ROWS = {
-    "aio", "progress", "buffers", "indexes", "pg_stat_io", "slots", "standbys",
-    "resets", "statement counts",
-}  # fmt: skip
+NOT_BY_ROWS = {"resets", "statement counts"}
 """Tallies and snapshots whose values stand in the run file, or in other figures, as the page says.
 One that is new has to be shown by a section, and to stand in `SHOWN_IN`, or to be put here."""
 

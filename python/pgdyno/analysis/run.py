@@ -80,7 +80,6 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
     tallies = {one.number: stored.tallies(one.number) for one in finished}
     parts, met = part_facts(names, finished, merged_quantiles), _sessions(tallies, names, finished)
     servers, replicas = servers_facts(plan, finished, parts), replica_rows(plan, finished, series)
-    tallies = _tallies(stored, finished)
     everything = sampled(names, finished, series, tallies, snapshots)
     return Facts(
         schema=SCHEMA, label=_label(plan, replicas), ident=info.ident, pgdyno=info.pgdyno,

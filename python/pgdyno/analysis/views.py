@@ -11,7 +11,7 @@ from itertools import chain
 
 import numpy as np
 
-from pgdyno.analysis.resources import Seen, mean_of
+from pgdyno.analysis.seen import Seen, mean_of
 from pgdyno.analysis.sessions import Window, windows_of
 from pgdyno.analysis.snapshots import SnapshotsByTrial
 from pgdyno.analysis.view_ends import (

@@ -36,6 +36,13 @@ SHOWN_IN = {
     "tables": "Statements, tables and plans",
     "plans": "Statements, tables and plans",
     "cgroup_limits": "Resources",
+    "aio": "What the server's views say",
+    "progress": "What the server's views say",
+    "buffers": "What the server's views say",
+    "indexes": "What the server's views say",
+    "pg_stat_io": "What the server's views say",
+    "slots": "What the server's views say",
+    "standbys": "What the server's views say",
     "log": "Over time",
 }
 """The section that shows a tally or snapshot; the values of any other are in the run file."""
