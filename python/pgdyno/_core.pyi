@@ -30,6 +30,7 @@ __all__ = [
     "schema",
     "shapes",
     "take_stock",
+    "time_edges_ns",
 ]
 
 class CoreError(Exception):
@@ -173,6 +174,9 @@ def quantiles(histogram: str, shares: list[float], /) -> list[int]:
 
 def histogram_count(histogram: str, /) -> int:
     """Number of recorded values."""
+
+def time_edges_ns() -> list[int]:
+    """Bounds of the columns that response times over time are counted in, in ns."""
 
 def is_release() -> bool:
     """Whether the module was built with optimisation; a debug build refuses to measure."""

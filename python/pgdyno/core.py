@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         schema,
         shapes,
         take_stock,
+        time_edges_ns,
     )
 
 __all__ = [
@@ -43,9 +44,10 @@ __all__ = [
     "close_record", "describe", "estimate_load", "fact_and_hint", "hand_back", "histogram_count",
     "is_release", "make_disk", "merge_histograms", "merge_results", "quantiles", "record_span",
     "repaired", "require_version", "require_written", "schema", "shapes", "take_stock",
+    "time_edges_ns",
 ]  # fmt: skip
 
-VERSION = 14
+VERSION = 15
 """Of the contract, as this Python knows it."""
 _REBUILD = "Build both from the same sources: `make build`."
 

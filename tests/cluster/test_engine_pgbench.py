@@ -130,6 +130,8 @@ def test_tpcb_is_what_the_server_has_in_its_history(there: There, engine: Engine
     assert 0 < kind.response_ns["p50"] <= kind.response_ns["p99"] <= kind.response_ns["max"]
     seconds = {one.name: one.values.sum() for one in result.series}
     assert seconds["driver.committed.tpcb"] == kind.run.succeeded
+    times = {name: sum_ for name, sum_ in seconds.items() if name.startswith("driver.response.")}
+    assert sum(times.values()) == kind.run.succeeded, "each has its time, whoever drives"
     assert (result.statements_per_transaction, result.client.threads) == (7, 2)
     assert 0 < result.client.user_s + result.client.system_s < 2 * result.window_s
     require(check(there.connection, describe(TPCB).conditions))

@@ -22,6 +22,7 @@ from pgdyno.drive.result import Driven
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Protocol
 from pgdyno.model.progress import DriveProgress
+from pgdyno.model.response_times import SECOND_NS, counted
 from pgdyno.model.run import KindResult
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Arrivals, Tpcc, Workload
@@ -48,14 +49,16 @@ class Stall:
 
     connection: Connection
     lasted_s: float = field(default=0.0, init=False)
+    stood_ns: tuple[int, int] = field(default=(0, 0), init=False)  # within it, by the calendar
 
     def __call__(self, progress: DriveProgress) -> None:
         """Told how far the run is."""
         if progress.phase != "window" or self.lasted_s > 0:
             return
         with standstill(self.connection):
-            began = time.monotonic()
+            began, began_ns = time.monotonic(), time.time_ns()
             time.sleep(STALL_S)  # the stall itself
+            self.stood_ns = began_ns, time.time_ns()
             # Letting them go on again may take a while on a busy machine, and some go on before.
             self.lasted_s = time.monotonic() - began
 
@@ -110,7 +113,9 @@ def test_a_stall_of_the_server_shows_in_every_request_due_meanwhile(
     slower: list[str] = []
     for _ in range(ATTEMPTS):
         stall = Stall(connection)
-        kind = answered(driven(connection, stall), stall)
+        result = driven(connection, stall)
+        kind = answered(result, stall)
+        shown_where_it_was(result, stall)
         slower = exceeded(kind, stall)
         if not slower:
             break
@@ -134,6 +139,23 @@ def answered(result: Driven, stall: Stall) -> KindResult:
         assert exact_s * 0.999 - 2 / RATE <= ns / 1e9, f"{share}: {ns}"
     assert kind.queue_ns["p99"] / 1e9 > STALL_S / 2
     return kind
+
+
+def shown_where_it_was(result: Driven, stall: Stall) -> None:
+    """Second by second: nothing ended while all stood still, and what waited ended afterwards."""
+    kept = counted({one.name: one for one in result.series})
+    assert kept is not None
+    unix_ns, step_s, edges_ns, counts = kept
+    assert step_s == 1
+    assert counts.sum() == sum(kind.run.succeeded + kind.run.rolled_back for kind in result.kinds)
+    slow = edges_ns[:-1] >= STALL_S / 2 * 1e9
+    began_ns, ended_ns = stall.stood_ns
+    within = (unix_ns >= began_ns) & (unix_ns + SECOND_NS <= ended_ns)
+    assert within.any()
+    assert counts[:, within].sum() == 0
+    after = unix_ns + SECOND_NS > ended_ns
+    least_s = edges_ns[:-1][slow][0] / 1e9
+    assert counts[slow][:, after].sum() >= RATE * (STALL_S - least_s) - 2
 
 
 def exceeded(kind: KindResult, stall: Stall) -> list[str]:

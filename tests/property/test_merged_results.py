@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pgdyno import core
 from pgdyno.drive.histogram import SHARES, Histogram
 from pgdyno.drive.result import parse_result
+from pgdyno.model import response_times
 from tests.unit.drive.test_driver import RESULT
 
 WORKLOAD = {"kind": "tpcb", "scale": 1}
@@ -25,6 +26,9 @@ def histogram(values: list[int]) -> Histogram:
     found = Histogram()
     found.add(np.array(values, dtype=np.int64))
     return found
+
+
+EDGES_NS = core.time_edges_ns()
 
 
 @cache
@@ -55,6 +59,10 @@ def result(values: list[int], second: int) -> dict[str, Any]:
         "committed": {"tpcb": column}, "factor": [1.0] * len(column),
         **{name: [0] * len(column) for name in ("rolled_back", "failed", "retries", "skipped")},
         "due": column,
+        "times": {"step_s": 1, "edges_ns": EDGES_NS, "counts": [
+            [0] * second + [int(here)] if here else []
+            for here in np.histogram(values, EDGES_NS)[0]
+        ]},
     }  # fmt: skip
     return RESULT | {
         "kinds": [kind], "seconds": seconds, "late": text, "late_ns": summary, "audit": [],
@@ -86,6 +94,13 @@ def test_a_merged_result_is_that_of_one_host_that_had_it_all(
     for at in range(len(series["driver.due"])):
         counted = sum(len(values) for values, second in hosts if second == at)
         assert series["driver.due"][at] == series["driver.committed.tpcb"][at] == counted
+    kept = response_times.counted({one.name: one for one in merged.series})
+    if joined:
+        assert kept is not None
+        _, _, edges_ns, counts = kept
+        for at in range(len(series["driver.due"])):
+            values = [value for own, second in hosts if second == at for value in own]
+            assert counts[:, at].tolist() == np.histogram(values, edges_ns)[0].tolist()
     assert merged.stream_digest is not None
     assert merged.stream_digest.requests == len(joined)
     total = len(hosts) * ((2**128 - 1) // 3 * 2) % 2**128

@@ -26,7 +26,7 @@ use workload::{
 use crate::error::unwritten;
 
 /// Raised whenever a shape changes that crosses.
-const VERSION: u32 = 14;
+const VERSION: u32 = 15;
 
 /// Version of everything that crosses.
 #[pyfunction]

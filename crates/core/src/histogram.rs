@@ -1,6 +1,6 @@
 //! Histograms for Python: texts in, texts and numbers out.
 
-use drive::measure::histogram;
+use drive::measure::{histogram, times};
 use pyo3::prelude::*;
 
 use crate::error::raise;
@@ -26,4 +26,10 @@ pub(crate) fn quantiles(histogram: &str, shares: Vec<f64>) -> PyResult<Vec<u64>>
 #[pyo3(signature = (histogram, /))]
 pub(crate) fn histogram_count(histogram: &str) -> PyResult<u64> {
     histogram::decode(histogram).map(|histogram| histogram.len()).map_err(raise)
+}
+
+/// Bounds of the columns that response times over time are counted in, in ns.
+#[pyfunction]
+pub(crate) fn time_edges_ns() -> Vec<u64> {
+    times::edges_ns()
 }

@@ -28,7 +28,7 @@ mod _core {
         drive::{Drive, is_release, merge_results},
         error::CoreError,
         export::Export,
-        histogram::{histogram_count, merge_histograms, quantiles},
+        histogram::{histogram_count, merge_histograms, quantiles, time_edges_ns},
         load::{Load, estimate_load},
         null::NullServer,
         redo::{Redo, repaired},

@@ -15,10 +15,12 @@ use crate::{
     measure::{
         counts::Counts,
         cpu::{ClientCost, nanos},
+        digest::Digest,
         histogram::{ExactBelow, Summary, encode},
-        meter::{Digest, KindMeter, Meter, StepMeter},
+        meter::{KindMeter, Meter, StepMeter},
         seconds::Seconds,
         statements::{Groups, StatementResult},
+        times::{COLUMNS, Times, edges_ns},
     },
     schedule::{
         ramps::Profile,
@@ -142,6 +144,19 @@ pub struct SecondsResult {
     pub failed: Vec<u64>,
     /// Repeated.
     pub retries: Vec<u64>,
+    /// Response times of those that were committed or rolled back.
+    pub times: TimesResult,
+}
+
+/// Requests by how long they took, of all kinds together, by the second in which they ended.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+pub struct TimesResult {
+    /// Seconds that each row holds: 1; beyond two hours 2, 4, 8 …, and none is lost.
+    pub step_s: u64,
+    /// Bounds of the columns: each holds what is not below one, and below the next.
+    pub edges_ns: Vec<u64>,
+    /// By column, then by row; a column without requests is empty.
+    pub counts: Vec<Vec<u64>>,
 }
 
 /// Failures of one class.
@@ -406,7 +421,24 @@ impl SecondsResult {
             rolled_back: column(&meter.rolled_back),
             failed: column(&meter.failed),
             retries: column(&meter.retries),
+            times: TimesResult::new(&meter.times, length),
         }
+    }
+}
+
+impl TimesResult {
+    fn new(times: &Times, seconds: usize) -> Self {
+        let step_s = times.step_s();
+        let rows = seconds.div_ceil(usize::try_from(step_s).unwrap_or(usize::MAX));
+        let column = |number: usize| {
+            let mut column = times.column(number);
+            if column.iter().all(|&count| count == 0) {
+                return Vec::new();
+            }
+            column.resize(rows, 0);
+            column
+        };
+        Self { step_s, edges_ns: edges_ns(), counts: (0..COLUMNS).map(column).collect() }
     }
 }
 

@@ -7,6 +7,7 @@ use std::{sync::Arc, thread, time::Duration};
 
 use drive::{
     clock::steady_ns,
+    measure::times::COLUMNS,
     progress::Phase,
     result::{RunOutcome, RunResult, merge::merge},
     run::Run,
@@ -127,6 +128,20 @@ fn the_audit_is_that_of_all_requests() {
     let n = |one: &Value| one["audit"][0]["n"].as_u64().unwrap();
     assert!(n(&all).abs_diff(n(&whole[0])) <= 2 * 3, "{} {}", n(&all), n(&whole[0]));
     assert!(n(&parts[0]) < n(&all) / 2);
+    // So are times by second: each is the sum of what the hosts counted in it.
+    let counted = |one: &Value, column: usize, second: usize| {
+        one["seconds"]["times"]["counts"][column][second].as_u64().unwrap_or(0)
+    };
+    for (column, second) in (0..COLUMNS).flat_map(|column| (0..3).map(move |s| (column, s))) {
+        let sum: u64 = parts.iter().map(|part| counted(part, column, second)).sum();
+        assert_eq!(counted(&all, column, second), sum, "column {column}, second {second}");
+    }
+    let succeeded: u64 = sums(&all).iter().map(|(_, count)| count.as_u64().unwrap()).sum();
+    let rolled_back: u64 =
+        all["seconds"]["rolled_back"].as_array().unwrap().iter().filter_map(Value::as_u64).sum();
+    let columns = all["seconds"]["times"]["counts"].as_array().unwrap();
+    let rows = columns.iter().flat_map(|column| column.as_array().unwrap());
+    assert_eq!(rows.filter_map(Value::as_u64).sum::<u64>(), succeeded + rolled_back);
 }
 
 /// Requests that were due in each second, up to the last one that had any: how long the seconds

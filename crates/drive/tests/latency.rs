@@ -5,6 +5,10 @@
 use std::{io::Write as _, time::Duration};
 
 use crate::kit::{MS, SECOND, Simple, Virtual, identity, is_update};
+use drive::measure::{
+    seconds::Seconds,
+    times::{COLUMNS, edges_ns},
+};
 use sim::{Call, Scripted, Step};
 
 /// A server that takes `ms` for every UPDATE.
@@ -43,6 +47,48 @@ fn thinking_and_keying_are_not_response_time() {
     assert!(near(outcome.meter.kinds[0].response.max(), 100 * MS));
 }
 
+/// Each second's times are a part of the window's, to half an octave, and nothing is lost: with
+/// a begin and an end on whole seconds, and none carried out, the sums are those of its histogram.
+#[test]
+fn times_over_time_add_up_to_those_of_the_window() {
+    let by_turns = Scripted::new(|call: &Call| {
+        if !is_update(call) {
+            return Vec::new();
+        }
+        let ms = [3, 40, 3, 900][usize::try_from(identity(call).1 % 4).unwrap()];
+        vec![Step::Wait(Duration::from_millis(ms))]
+    });
+    let mut workload = Simple::new(1);
+    workload.rollback_every = 5;
+    let outcome = Virtual {
+        workload,
+        terminals: 7,
+        connections: 3,
+        window_ns: 9 * SECOND,
+        ..Virtual::default()
+    }
+    .run(&by_turns);
+    let meter = &outcome.meter;
+    let (edges, kind) = (edges_ns(), &meter.kinds[0]);
+    assert_eq!(meter.times.step_s(), 1);
+    for (number, pair) in edges.windows(2).enumerate() {
+        let counted: u64 = meter.times.column(number).iter().sum();
+        // Buckets of a thousandth begin where columns do, so both hold the same requests.
+        let wanted = kind.response.count_between(pair[0].max(1), pair[1] - 1);
+        assert_eq!(counted, wanted, "{} to {} ns", pair[0], pair[1]);
+    }
+    let counts = outcome.run(0);
+    assert!(counts.rolled_back > 0 && counts.succeeded > 0, "{counts:?}");
+    assert_eq!(meter.times.total(), counts.rolled_back + counts.succeeded);
+    let ended =
+        |second: usize| (0..COLUMNS).map(|number| meter.times.column(number)[second]).sum::<u64>();
+    let of = |seconds: &Seconds, second: usize| seconds.0.get(second).copied().unwrap_or(0);
+    for second in 0..meter.times.rows() {
+        let wanted = of(&meter.committed[0], second) + of(&meter.rolled_back, second);
+        assert_eq!(ended(second), wanted, "second {second}");
+    }
+}
+
 /// Coordinated omission: a server that stalls delays the requests that became due meanwhile, and
 /// each of them must show it, not only the one that was under way.
 #[test]
@@ -68,6 +114,15 @@ fn stall_is_seen_by_every_request_that_was_due_meanwhile() {
     assert_eq!(slow(&kind.service), 1, "one request was under way");
     assert_eq!(slow(&kind.response), 50, "all terminals waited");
     assert!(near(kind.response.max(), 1000 * MS) || kind.response.max() > 1000 * MS);
+    // And where it was: they all ended in the second in which it did, and none of them before.
+    let slow_in = |second: usize| {
+        let columns = edges_ns().iter().position(|&edge| edge >= 400 * MS).unwrap()..COLUMNS;
+        columns.map(|number| outcome.meter.times.column(number)[second]).sum::<u64>()
+    };
+    let seconds: Vec<u64> = (0..outcome.meter.times.rows()).map(slow_in).collect();
+    let stalled_in = seconds.iter().position(|&slow| slow > 0).unwrap();
+    assert!(seconds[stalled_in] >= 50, "{seconds:?}");
+    assert_eq!(seconds[..stalled_in].iter().sum::<u64>(), 0);
 }
 
 #[test]

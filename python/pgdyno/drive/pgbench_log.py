@@ -18,8 +18,10 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from pgdyno import core
 from pgdyno.drive.histogram import Histogram
 from pgdyno.model.errors import DriveError
+from pgdyno.model.response_times import times_series
 from pgdyno.model.run import Counts, Failures, KindResult, Series
 from pgdyno.model.wording import plural
 
@@ -27,6 +29,7 @@ _Ints = npt.NDArray[np.int64]
 _CHUNK_BYTES = 16 << 20
 _SECOND_NS = 1_000_000_000
 _US = 1000  # ns
+_ROWS_MAX = 7_200  # of times over time; of longer runs seconds are joined, as the driver does
 _DAYS_S = 30 * 86_400  # longer than any run: what lies beyond was no time
 _SERIALIZATION, _DEADLOCK, _FAILED, _SKIPPED = -1, -2, -3, -4  # in place of the time
 _WORDS = {
@@ -70,6 +73,28 @@ class _Kind:
     seconds: _Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
+@dataclass(slots=True)
+class _Times:
+    """Transactions by how long they took, of all kinds, by when they ended."""
+
+    edges_ns: _Ints  # (columns + 1,)
+    counts: _Ints  # (rows, columns)
+    step_s: int = 1  # seconds that each row holds
+
+    def add(self, seconds: _Ints, response_ns: _Ints) -> None:
+        """Count transactions that ended in these seconds, `(transactions,)` both."""
+        columns = self.edges_ns.size - 1
+        while int(seconds.max(initial=0)) // self.step_s >= _ROWS_MAX:
+            even = np.pad(self.counts, ((0, len(self.counts) % 2), (0, 0)))
+            self.counts, self.step_s = even[::2] + even[1::2], 2 * self.step_s
+        rows = seconds // self.step_s
+        found = np.searchsorted(self.edges_ns, response_ns, side="right") - 1
+        cells = rows * columns + np.minimum(found, columns - 1)
+        size = max(len(self.counts), int(rows.max(initial=-1)) + 1)
+        more = np.bincount(cells, minlength=size * columns).reshape(size, columns)
+        self.counts = more + np.pad(self.counts, ((0, size - len(self.counts)), (0, 0)))
+
+
 class Log:
     """What the log says of a window, and of the run around it."""
 
@@ -90,6 +115,8 @@ class Log:
         self._window_ns = window_ns
         self._failures: dict[int, int] = {}
         self._threads: dict[str, _Thread] = {}
+        edges_ns = np.array(core.time_edges_ns(), dtype=np.int64)
+        self._times = _Times(edges_ns, np.zeros((0, edges_ns.size - 1), dtype=np.int64))
         self.lines = 0
         self.drained_s = 0.0  # from the window's end to the last end of what it had begun
 
@@ -191,6 +218,7 @@ class Log:
         kind.service.add((response_ns - queue_ns)[measured])
         kind.queue.add(queue_ns[measured])
         seconds = np.maximum(ended_ns[good] - self._begin_ns, 0) // _SECOND_NS
+        self._times.add(seconds, response_ns[good])
         size = max(kind.seconds.size, int(seconds.max(initial=-1)) + 1)
         kind.seconds = np.bincount(seconds, minlength=size) + np.pad(
             kind.seconds, (0, size - kind.seconds.size)
@@ -220,16 +248,19 @@ class Log:
         )
 
     def series(self) -> tuple[Series, ...]:
-        """What was committed in each second from the start of the run, by kind."""
+        """What was committed in each second from the start of the run, by kind and by time."""
         size = max(kind.seconds.size for kind in self._kinds.values())
         at = self._begin_ns + np.arange(size, dtype=np.int64) * _SECOND_NS
-        return tuple(
+        committed = (
             Series(
                 f"driver.committed.{name}", "1/s", "rate", at,
                 np.pad(kind.seconds, (0, size - kind.seconds.size)).astype(np.float64),
             )
             for name, kind in self._kinds.items()
         )  # fmt: skip
+        kept = self._times
+        edges_ns, columns = kept.edges_ns.tolist(), list(kept.counts.T)
+        return (*committed, *times_series(self._begin_ns, kept.step_s, edges_ns, columns))
 
     def errors(self) -> tuple[Failures, ...]:
         """Transactions that failed for good, as the driver's results have them."""

@@ -14,6 +14,7 @@ from pgdyno.model.client import Client
 from pgdyno.model.cycle import Followed
 from pgdyno.model.fleet import FleetResult
 from pgdyno.model.record_json import from_plain
+from pgdyno.model.response_times import times_series
 from pgdyno.model.run import (
     AuditLine,
     Digest,
@@ -89,6 +90,15 @@ class Driven:
 
 
 @dataclass(frozen=True, slots=True)
+class Times:
+    """Requests by how long they took, of all kinds, by the second in which they ended."""
+
+    step_s: int  # seconds that each row holds: 1; beyond two hours 2, 4, 8 …
+    edges_ns: tuple[int, ...]
+    counts: tuple[tuple[int, ...], ...]  # by column, then by row; empty: nothing was met there
+
+
+@dataclass(frozen=True, slots=True)
 class Seconds:
     """Counts of each second since the warm-up began; the last second may be cut short."""
 
@@ -100,6 +110,7 @@ class Seconds:
     rolled_back: tuple[int, ...]
     failed: tuple[int, ...]
     retries: tuple[int, ...]
+    times: Times
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +189,9 @@ def _series(seconds: Seconds) -> list[Series]:
         at = _begins(seconds, seconds.factor)
         values = np.array(seconds.factor, dtype=np.float64)
         result.append(Series("driver.factor", "1", "gauge", at, values))
-    return result
+    times = seconds.times
+    columns_of = [np.array(column, dtype=np.int64) for column in times.counts]
+    return result + times_series(seconds.start_unix_ns, times.step_s, times.edges_ns, columns_of)
 
 
 def _begins(seconds: Seconds, column: Sequence[float]) -> npt.NDArray[np.int64]:

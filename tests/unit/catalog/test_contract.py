@@ -191,6 +191,7 @@ DIGESTS = {
     12: "4087e336baa51da0",
     13: "319306ffb1cb8877",
     14: "5bb42d1d916a06fb",
+    15: "2afdb8191dbbf397",
 }
 """Of the shapes of each version of the contract, without what they say for people.
 
@@ -201,7 +202,7 @@ version 9 what redo of a crashed cluster needs, and pages for it, and hosts that
 load, version 10 records of disks that a library writes, and blocks that WAL names, version 11
 servers that have a part of a load, and a replica that answers reads, version 12 a load that hosts
 share, version 13 what is said of tables that a load leaves behind, version 14 what transactions of
-each kind wrote.
+each kind wrote, version 15 response times over time.
 """
 
 

@@ -30,7 +30,8 @@ RESULT: dict[str, Any] = {
     "kinds": [{"kind": "new_order", **KIND}, {"kind": "payment", **KIND}],
     "seconds": {"start_unix_ns": 5, "committed": {"new_order": [1, 2]}, "rolled_back": [0, 1],
                 "failed": [0, 0], "retries": [0, 0], "due": [1, 3], "skipped": [0, 0],
-                "factor": [1.0, 1.0]},
+                "factor": [1.0, 1.0],
+                "times": {"step_s": 1, "edges_ns": [0, 4096, 6144], "counts": [[], [1, 3]]}},
     "gaps": [], "parts": [], "steps": [], "late": "", "late_ns": {}, "stream_digest": None,
     "errors": [{"sqlstate": "40001", "count": 1, "example": "x"}], "reconnects": 0,
     "client": {"user_s": 1.0, "system_s": 2.0, "window_s": 30.0, "cpus": 2,
@@ -58,6 +59,8 @@ def test_seconds_become_series_that_begin_at_their_time() -> None:
     assert series["driver.committed.new_order"].values.tolist() == [1.0, 2.0]
     assert series["driver.committed.new_order"].unix_ns.tolist() == [5, 1_000_000_005]
     assert series["driver.rolled_back"].kind == "rate"
+    assert series["driver.response.4096_6144_ns"].values.tolist() == [1.0, 3.0]
+    assert "driver.response.0_4096_ns" not in series, "nothing was as fast"
 
 
 def test_a_result_of_another_version_is_an_error_that_says_so() -> None:

@@ -11,6 +11,7 @@ from pgdyno.drive import pgbench_log
 from pgdyno.drive.histogram import Histogram
 from pgdyno.drive.pgbench_log import Form, Log
 from pgdyno.model.errors import DriveError
+from pgdyno.model.response_times import counted
 from pgdyno.store.histogram import merged_quantiles
 
 DATA = Path(__file__).parents[2] / "data" / "pgbench"
@@ -69,9 +70,35 @@ def test_what_ends_in_the_window_is_counted_and_all_is_accounted_for(tmp_path: P
     assert merged_quantiles([kind.response], [0.3, 0.6]) == [100_031, 300_031]
     assert kind.response_ns["max"] == pytest.approx(500_000_000, rel=1e-3)
     assert "exact_below" not in kind.response_ns
-    (series,) = log.series()
-    assert series.name == "driver.committed.tpcb"
-    assert (series.unix_ns[0], series.values.tolist()) == (9 * S, [1, 1, 1, 2])
+    series = {one.name: one for one in log.series()}
+    committed = series.pop("driver.committed.tpcb")
+    assert (committed.unix_ns[0], committed.values.tolist()) == (9 * S, [1, 1, 1, 2])
+    # And the same by how long they took: 100, 200 and 300 µs, half a second and nine tenths.
+    assert {name: one.values.tolist() for name, one in series.items()} == {
+        "driver.response.98304_131072_ns": [0, 1, 0, 0],
+        "driver.response.196608_262144_ns": [0, 0, 0, 1],
+        "driver.response.262144_393216_ns": [0, 0, 1, 0],
+        "driver.response.402653184_536870912_ns": [0, 0, 0, 1],
+        "driver.response.805306368_1073741824_ns": [1, 0, 0, 0],
+    }
+
+
+def test_times_over_time_of_a_long_run_are_joined_and_none_is_lost(tmp_path: Path) -> None:
+    ends = [10, 11, 12, 7_209, 7_210, 20_000]
+    path = tmp_path / "log"
+    path.write_text("".join(f"0 {at} 150 0 {end} 5 0\n" for at, end in enumerate(ends)))
+
+    log = read(path, "tpcb", window=(11 * S, 20_001 * S))
+
+    kept = counted({one.name: one for one in log.series()})
+    assert kept is not None
+    unix_ns, step_s, edges_ns, counts = kept
+    assert (step_s, edges_ns.tolist()) == (4, [131_072, 196_608])
+    assert unix_ns[:2].tolist() == [10 * S, 14 * S]
+    met = np.flatnonzero(counts[0])
+    assert dict(zip((10 + 4 * met).tolist(), counts[0][met].tolist(), strict=True)) == {
+        10: 3, 7_206: 1, 7_210: 1, 19_998: 1
+    }  # fmt: skip
 
 
 def scheduled(path: Path, *rows: tuple[int, float, float, float]) -> None:

@@ -8,9 +8,11 @@ use workload::{Audit, Outcome};
 
 use super::{
     counts::Counts,
+    digest::Digest,
     histogram::{self, ExactBelow},
     seconds::Seconds,
     statements::{Laps, StatementTimes},
+    times::Times,
 };
 use crate::connection::retry::{Ending, Retries};
 use crate::schedule::timeline::{Timeline, Window};
@@ -160,30 +162,6 @@ impl StepMeter {
     }
 }
 
-/// A sum over requests in any order: equal where two runs performed the same ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Digest {
-    /// Requests in it.
-    pub requests: u64,
-    /// Sum of their hashes.
-    pub sum: u128,
-}
-
-impl Digest {
-    /// Adds a request that ended; `asked` is the workload's hash of what it asked for.
-    pub fn add(&mut self, head: &Head, asked: u64) {
-        self.requests += 1;
-        let kind = head.kind as u64;
-        let hash = workload::digest::mix(&[head.id.into(), head.number, kind, asked]);
-        self.sum = self.sum.wrapping_add(hash.into());
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.requests += other.requests;
-        self.sum = self.sum.wrapping_add(other.sum);
-    }
-}
-
 /// Failures of one class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failures {
@@ -254,6 +232,8 @@ pub struct Meter<A> {
     pub rolled_back: Seconds,
     /// Failed.
     pub failed: Seconds,
+    /// End minus due time of those that ended otherwise, in the run, by when they ended.
+    pub times: Times,
     /// The last end of a request of the window that was carried out of it.
     pub last_end_ns: Option<u64>,
     /// When requests without an answer were given up; of several threads the first.
@@ -289,6 +269,7 @@ impl<A: Audit> Meter<A> {
             committed: (0..kinds).map(|_| series()).collect(),
             rolled_back: series(),
             failed: series(),
+            times: Times::for_seconds(seconds),
             last_end_ns: None,
             given_up_ns: None,
             retries: series(),
@@ -314,6 +295,9 @@ impl<A: Audit> Meter<A> {
                 }
                 known.count += 1;
             }
+        }
+        if let Ending::Done(_) = ending {
+            self.times.add(second, ended_ns - head.due_ns);
         }
         let meter = &mut self.kinds[head.kind];
         meter.run.end(ending);
@@ -429,6 +413,8 @@ impl<A: Audit> Meter<A> {
     ///
     /// When a request was lost or counted twice.
     pub fn assert_conserved(&self, names: &[String]) {
+        let ended = self.kinds.iter().map(|kind| kind.run.succeeded + kind.run.rolled_back);
+        assert_eq!(self.times.total(), ended.sum::<u64>(), "every time has its second");
         for (meter, name) in self.kinds.iter().zip(names) {
             meter.run.assert_conserved(name);
             meter.window.assert_conserved(name);
@@ -461,6 +447,7 @@ impl<A: Audit> Meter<A> {
         }
         self.rolled_back.merge(&other.rolled_back);
         self.failed.merge(&other.failed);
+        self.times.merge(&other.times);
         self.last_end_ns = self.last_end_ns.max(other.last_end_ns);
         let given_up_ns = self.given_up_ns.into_iter().chain(other.given_up_ns);
         self.given_up_ns = given_up_ns.min();

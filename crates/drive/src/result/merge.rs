@@ -10,7 +10,7 @@ use workload::{Audit, AuditLine, Workload, catalogue};
 
 use super::{
     DigestResult, ErrorResult, KindResult, PartResult, RunOutcome, RunResult, SecondsResult,
-    StepKindResult, StepResult, ratio,
+    StepKindResult, StepResult, TimesResult, ratio,
 };
 use crate::{
     connection::outages::GapResult,
@@ -19,6 +19,7 @@ use crate::{
         cpu::{ClientCost, nanos},
         histogram::{ExactBelow, Summary, decode, encode},
         statements::StatementResult,
+        times::joined,
     },
 };
 
@@ -307,10 +308,29 @@ fn seconds(results: &[RunResult]) -> SecondsResult {
         rolled_back: columns(|one| &one.rolled_back),
         failed: columns(|one| &one.failed),
         retries: columns(|one| &one.retries),
+        times: times(&all().map(|one| &one.times).collect::<Vec<_>>()),
     };
     let length = merged.due.len();
+    let rows = length.div_ceil(usize::try_from(merged.times.step_s).unwrap_or(usize::MAX));
+    let met = merged.times.counts.iter_mut().filter(|column| !column.is_empty());
+    met.for_each(|column| column.resize(rows, 0));
     merged.committed.values_mut().for_each(|column| column.resize(length, 0));
     merged
+}
+
+/// Those of one build have the same columns; who ran longer than others may have joined more.
+fn times(all: &[&TimesResult]) -> TimesResult {
+    let step_s = largest(all.iter().map(|one| one.step_s));
+    let column = |number: usize| {
+        let alike = all.iter().filter_map(|one| {
+            let column = one.counts.get(number)?;
+            Some(joined(column, (step_s / one.step_s.max(1)).max(1).ilog2()))
+        });
+        added(alike.collect::<Vec<_>>().iter())
+    };
+    let columns = all.iter().map(|one| one.counts.len()).max().unwrap_or(0);
+    let edges_ns = all.first().map(|one| one.edges_ns.clone()).unwrap_or_default();
+    TimesResult { step_s, edges_ns, counts: (0..columns).map(column).collect() }
 }
 
 fn added<'a>(columns: impl Iterator<Item = &'a Vec<u64>>) -> Vec<u64> {

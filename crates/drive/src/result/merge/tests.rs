@@ -1,7 +1,10 @@
 //! What is merged is what one host would have told.
 
 use super::*;
-use crate::measure::histogram::{empty, quantiles, record};
+use crate::measure::{
+    histogram::{empty, quantiles, record},
+    times::edges_ns,
+};
 use proptest::prelude::*;
 
 const SHARES: [f64; 8] = [0.0, 0.25, 0.5, 0.9, 0.99, 0.999, 0.9999, 1.0];
@@ -87,4 +90,17 @@ proptest! {
             prop_assert!(pair[0].end_unix_ns.is_some_and(|end| end <= pair[1].start_unix_ns));
         }
     }
+}
+
+/// Who ran for longer may hold more seconds in a row; the sum holds them all, at their own time.
+#[test]
+fn hosts_that_joined_more_seconds_than_others_are_added_in_step() {
+    let of = |step_s: u64, rows: &[u64]| TimesResult {
+        step_s,
+        edges_ns: edges_ns(),
+        counts: vec![Vec::new(), rows.to_vec()],
+    };
+    let sum = times(&[&of(1, &[1, 2, 3, 4, 5]), &of(4, &[10, 20, 30]), &of(2, &[100])]);
+    assert_eq!(sum.step_s, 4);
+    assert_eq!(sum.counts, [vec![], vec![1 + 2 + 3 + 4 + 10 + 100, 5 + 20, 30]]);
 }
