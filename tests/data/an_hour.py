@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from pgdyno.analysis.facts import Facts
+from pgdyno import core
+from pgdyno.analysis.facts import Facts, TrialFacts
 from pgdyno.analysis.profile_facts import Branch, ProfileFacts, ProfileStage, Tree
 from pgdyno.analysis.profile_tree import NODES_MAX
 from pgdyno.analysis.run import analyse
 from pgdyno.analysis.session_facts import GROUPS, SessionLine
-from pgdyno.analysis.signal_facts import Signal, SignalLine
+from pgdyno.analysis.signal_facts import ResponseMap, Signal, SignalLine
 from pgdyno.analysis.signals import PARTS_MAX
 from pgdyno.analysis.timeline_facts import Checkpoint, Mark, Timeline
 from pgdyno.analysis.trials import MARKS_MAX, POINTS_MAX
@@ -52,9 +53,10 @@ def an_hour(folder: Path) -> Facts:
     )  # fmt: skip
     profiles = _profiles(rng, [one.name for one in facts.stages])
     telemetry = looked_at([one.name for one in facts.stages], "")
+    maps = tuple(_map(rng, one) for one in first)
     return replace(
         facts, trials=trials, sessions=sessions, signals=signals, profiles=profiles,
-        telemetry=telemetry,
+        telemetry=telemetry, response_maps=maps,
     )  # fmt: skip
 
 
@@ -98,9 +100,23 @@ def _timeline(rng: np.random.Generator) -> Timeline:
     )
     assert len(_SECONDS) <= POINTS_MAX
     tpm = tuple(one * 1e5 for one in _values(rng, len(_SECONDS)))
-    return Timeline(WINDOW_S, 1.0, _SECONDS, tpm, checkpoints, (), marks)
+    least, greatest = (tuple(by * one for one in tpm) for by in (0.9, 1.1))  # of a longer one
+    return Timeline(
+        WINDOW_S, 1.0, _SECONDS, tpm, checkpoints, (), marks, least=least, greatest=greatest
+    )
+
+
+def _map(rng: np.random.Generator, trial: TrialFacts) -> ResponseMap:
+    """As many columns as are drawn, and the rows of 8 µs to 8 s, all with requests."""
+    edges_s = tuple(round(WINDOW_S * one / PARTS_MAX, 3) for one in range(PARTS_MAX + 1))
+    edges_ns = tuple(edge for edge in core.time_edges_ns() if 1 << 13 <= edge <= 1 << 33)
+    rows = rng.integers(1, 10_000, (len(edges_ns) - 1, PARTS_MAX)).tolist()
+    counts = tuple(map(tuple, rows))
+    return ResponseMap(trial.number, trial.round, trial.stage, edges_s, edges_ns, counts)
 
 
 def _line(rng: np.random.Generator, like: SessionLine) -> SessionLine:
     groups = {group: _values(rng, len(_SECONDS)) for group in GROUPS}
-    return replace(like, step_s=1.0, second=_SECONDS, groups=groups)
+    least, greatest = (_values(rng, len(_SECONDS)) for _ in range(2))  # of a longer one
+    return replace(like, step_s=1.0, second=_SECONDS, groups=groups, least=least,
+                   greatest=greatest)  # fmt: skip

@@ -39,6 +39,7 @@ from pgdyno.model.workload import Tpcc
 from pgdyno.store import RunFile
 from tests.data.hdr import encode
 from tests.data.met import sessions
+from tests.data.times import times_of
 
 SEED = 20261121
 NOTHING_LOST = "no setting gives up durability"
@@ -302,7 +303,7 @@ def _measure(
         },
         durability=character.durability or _durability(character.stage),
     )  # fmt: skip
-    return result, series
+    return result, [*series, *times_of(series, _p50_ns(level))]
 
 
 def _durability(stage: Stage) -> Durability:
@@ -339,10 +340,14 @@ def _rates(
     ]
 
 
+def _p50_ns(level: float) -> float:
+    return 6.1e6 * (27_000 / level)
+
+
 def _kind(
     rng: np.random.Generator, kind: str, count: int, rolled_back: int, level: float
 ) -> KindResult:
-    p50_ns = 6.1e6 * (27_000 / level) * SLOWNESS.get(kind, 0.9)
+    p50_ns = _p50_ns(level) * SLOWNESS.get(kind, 0.9)
     samples = np.exp(rng.normal(np.log(p50_ns), 0.45, size=min(count, 4_000)))
     values = samples.astype(np.int64)
     numbers = {name: int(np.quantile(values, share)) for name, share in PERCENTILES.items()}

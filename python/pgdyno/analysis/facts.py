@@ -25,7 +25,7 @@ from pgdyno.analysis.resource_facts import ProcessRow, ResourceRow
 from pgdyno.analysis.server_facts import ServersFacts
 from pgdyno.analysis.session_facts import StageSessions
 from pgdyno.analysis.setting_facts import ServerSetting, SettingChange
-from pgdyno.analysis.signal_facts import Signal
+from pgdyno.analysis.signal_facts import ResponseMap, Signal
 from pgdyno.analysis.snapshot_facts import Plans, StatementRow, TableRow
 from pgdyno.analysis.telemetry_facts import TelemetryFacts
 from pgdyno.analysis.timeline_facts import Phases, Timeline
@@ -151,8 +151,7 @@ class Requirement:
 
     def meets(self, stage: str) -> bool | None:
         """Whether a stage meets it; None if it was not measured there."""
-        value = self.measured.get(stage)
-        if value is None:
+        if (value := self.measured.get(stage)) is None:
             return None
         high = self.high is None or value <= self.high
         return high and (self.low is None or value >= self.low)
@@ -403,6 +402,7 @@ class Facts:
     resources: tuple[ResourceRow, ...]  # utilisation, saturation, errors
     processes: tuple[ProcessRow, ...]  # of the server, by role
     signals: tuple[Signal, ...]  # host and server over time
+    response_maps: tuple[ResponseMap, ...]  # of stages whose driver kept times over time
     wal: tuple[StageWal, ...]  # of stages whose windows' WAL was read
     statements: tuple[StatementRow, ...]  # none where the server did not count them
     tables: tuple[TableRow, ...]

@@ -26,6 +26,7 @@ from pgdyno.analysis.replaced import replaced_facts
 from pgdyno.analysis.replica import replica_rows, stale_reads
 from pgdyno.analysis.replica_facts import LABEL, ReplicaRow
 from pgdyno.analysis.resources import resource_rows
+from pgdyno.analysis.response_map import response_maps
 from pgdyno.analysis.sampled import sampled
 from pgdyno.analysis.servers import servers_facts
 from pgdyno.analysis.session_facts import StageSessions
@@ -97,6 +98,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         resources=resource_rows(names, finished, series, tallies, snapshots),
         processes=process_rows(names, finished),
         signals=signals(names, finished, series, snapshots),
+        response_maps=response_maps(names, finished, series),
         statements=statement_rows(names, finished, snapshots),
         wal=stage_wal(names, finished), tables=table_rows(names, finished, snapshots),
         plans=plan_facts(names, finished, snapshots),

@@ -43,6 +43,8 @@ class SessionLine:
     step_s: float  # width of one point
     second: tuple[float, ...]  # middle of each point, since the window began
     groups: Mapping[str, tuple[float, ...]]  # sessions, by those of `GROUPS` that were met
+    least: tuple[float, ...] = ()  # all together, in the second of each point with the fewest, and
+    greatest: tuple[float, ...] = ()  # in that with the most; none where a point is one second
 
 
 @dataclass(frozen=True, slots=True)

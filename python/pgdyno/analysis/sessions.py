@@ -337,18 +337,28 @@ def _line(window: Window) -> SessionLine:
     step = max(1, ceil((int(passed_s[-1]) + 1) / POINTS_MAX))
     # By the seconds that passed: those in which nobody looked are no part of what lies around them.
     parts, begins = np.unique(passed_s // step, return_index=True)
-    whole = (parts + 1) * step <= passed_s[-1] + 1
-    ticks = np.add.reduceat(window.ticks, begins)[whole]
+    ends = np.minimum((parts + 1) * step, passed_s[-1] + 1)
+    ticks = np.add.reduceat(window.ticks, begins)
     added = _added(window, GROUPS, name_of)
+    each = added.sum(axis=0) / window.ticks
     return SessionLine(
         trial=window.record.number,
         round=window.record.round,
         stage=window.record.stage,
         step_s=float(step),
-        second=tuple(round(float(first_s + (part + 0.5) * step), 3) for part in parts[whole]),
+        second=tuple(
+            round(float(first_s + (part * step + end) / 2), 3)
+            for part, end in zip(parts, ends, strict=True)
+        ),
         groups={
-            name: tuple(np.round(np.add.reduceat(row, begins)[whole] / ticks, 3).tolist())
+            name: _rounded(np.add.reduceat(row, begins) / ticks)
             for name, row in zip(GROUPS, added, strict=True)
             if row.any()
         },
+        least=_rounded(np.minimum.reduceat(each, begins)) if step > 1 else (),
+        greatest=_rounded(np.maximum.reduceat(each, begins)) if step > 1 else (),
     )
+
+
+def _rounded(sessions: npt.NDArray[np.float64]) -> tuple[float, ...]:
+    return tuple(np.round(sessions, 3).tolist())

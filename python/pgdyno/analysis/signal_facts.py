@@ -25,3 +25,15 @@ class Signal:
     name: str  # e.g. "WAL written"
     unit: SignalUnit
     lines: tuple[SignalLine, ...]  # of stages that have it, in the order of the plan
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseMap:
+    """Requests of a trial by when they ended and how long they took, all kinds together."""
+
+    trial: int
+    round: int
+    stage: str
+    edges_s: tuple[float, ...]  # of the columns, since the window began; (columns + 1,)
+    edges_ns: tuple[int, ...]  # of the rows, from the shortest time; (rows + 1,)
+    counts: tuple[tuple[int, ...], ...]  # (rows, columns)

@@ -168,7 +168,7 @@ def signals(
         series: Of each trial, by its number and their names.
         snapshots: Likewise; they tell of resets.
     """
-    chosen = [one for stage in stages if (one := _middle(trials, stage)) is not None]
+    chosen = [one for stage in stages if (one := middle(trials, stage)) is not None]
     devices = members((name for one in chosen for name in series.get(one.number, {})), DEVICE)
     busy = shown(chosen, devices)
     sources = [*_SOURCES, *(one for device in busy for one in _device_sources(device))]
@@ -181,7 +181,8 @@ def signals(
     return tuple(one for one in found if one is not None)
 
 
-def _middle(trials: Sequence[TrialRecord], stage: str) -> TrialRecord | None:
+def middle(trials: Sequence[TrialRecord], stage: str) -> TrialRecord | None:
+    """The trial of a stage whose throughput is the median of its rounds; None: none has one."""
     measured = sorted(
         (one for one in trials if one.stage == stage and one.result is not None),
         key=lambda one: one.result.throughput if one.result else 0.0,

@@ -44,6 +44,8 @@ class Timeline:
     outages: tuple[tuple[float, float], ...] = ()  # begin and end of times without connections
     marks: tuple[Mark, ...] = ()  # by start; the longest, where there are very many
     marks_left_out: int = 0
+    least: tuple[float, ...] = ()  # tpmTotal of the slowest second of each point, and
+    greatest: tuple[float, ...] = ()  # of the fastest; none where a point is one second
 
 
 @dataclass(frozen=True, slots=True)

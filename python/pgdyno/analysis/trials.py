@@ -24,7 +24,7 @@ from pgdyno.store.histogram import Quantiles
 
 MARKS_MAX = 200  # of a line
 _MOMENT_S = 0.001
-POINTS_MAX = 240  # of a line; longer trials are averaged
+POINTS_MAX = 240  # of a line; of longer trials each has a mean, a least and a greatest second
 NS = 1e9
 COUNTED = ("driver.committed.", "driver.rolled_back")  # together: tpmTotal
 
@@ -138,21 +138,30 @@ def _timeline(
     inside = unix_ns + NS <= end + NS / 2  # the drain after the window is no throughput
     unix_ns, counts = unix_ns[inside], counts[inside]
     step = max(1, ceil(counts.size / POINTS_MAX))
-    whole = counts.size // step * step
-    tpm = counts[:whole].reshape(-1, step).mean(axis=1) * 60
-    second = (unix_ns[:whole:step] - begin) / NS + step / 2
-    ends = (float(second[0]) - step / 2 if whole else 0.0, result.window_s)
+    if step > 1 and unix_ns[-1] + NS > end:  # a second that was cut short would look like a stall
+        unix_ns, counts = unix_ns[:-1], counts[:-1]
+    begins = np.arange(0, counts.size, step)
+    widths = np.diff(np.append(begins, counts.size))
+    tpm = np.add.reduceat(counts, begins) / widths if counts.size else counts
+    second = (unix_ns[begins] - begin) / NS + widths / 2
+    ends = (float(second[0] - widths[0] / 2) if counts.size else 0.0, result.window_s)
     marks = [*_marks(result, ends), *analyze_marks(record, snapshots)]
     return Timeline(
         window_s=result.window_s,
         step_s=float(step),
         second=tuple(round(float(value), 3) for value in second),
-        tpm=tuple(round(float(value), 1) for value in tpm),
+        tpm=_tpm(tpm),
         checkpoints=_checkpoints(result, ends),
         outages=_outages(record, ends),
         marks=_longest(marks),
         marks_left_out=max(0, len(marks) - MARKS_MAX),
+        least=_tpm(np.minimum.reduceat(counts, begins)) if step > 1 else (),
+        greatest=_tpm(np.maximum.reduceat(counts, begins)) if step > 1 else (),
     )
+
+
+def _tpm(per_s: npt.NDArray[np.float64]) -> tuple[float, ...]:
+    return tuple(round(float(value) * 60, 1) for value in per_s)
 
 
 def _outages(record: TrialRecord, ends: tuple[float, float]) -> tuple[tuple[float, float], ...]:

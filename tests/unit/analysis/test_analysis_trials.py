@@ -18,8 +18,8 @@ RESULT = a_result()
 BEGIN_NS = RESULT.window_ns[0]
 
 
-def told(counts: list[float], *events: Event, first_s: int = -2) -> TrialFacts:
-    unix_ns = BEGIN_NS + (first_s + np.arange(len(counts), dtype=np.int64)) * SECOND_NS
+def told(counts: list[float], *events: Event, first_s: float = -2) -> TrialFacts:
+    unix_ns = BEGIN_NS + round(first_s * SECOND_NS) + np.arange(len(counts)) * SECOND_NS
     values = np.array(counts)
     series = {
         name: Series(name, "1/s", "rate", unix_ns, values * share)
@@ -55,6 +55,31 @@ def test_a_long_line_is_averaged() -> None:
     assert len(line.tpm) <= POINTS_MAX
     assert line.step_s == 5
     assert line.tpm[0] == pytest.approx((0 + 1 + 2 + 3 + 4) / 5 * 60)
+
+
+@pytest.mark.parametrize("seconds", [3_600, 3_607])
+def test_a_stall_of_a_second_is_seen_in_an_hour(seconds: int) -> None:
+    """In the middle, and in the last second, which is no whole point where they do not divide."""
+    per_s = [100.0 + n % 3 for n in range(seconds)]
+    per_s[1_234] = per_s[-1] = 0.0
+    line = told(per_s, first_s=30 - seconds).timeline
+    assert line is not None
+    assert len(line.tpm) <= POINTS_MAX
+    assert min(line.tpm[:-1]) > 90 * 60, "a mean hides it"
+    step = int(line.step_s)
+    assert [at for at, least in enumerate(line.least) if least == 0] == [
+        1_234 // step, (seconds - 1) // step
+    ]  # fmt: skip
+    assert max(line.greatest) == 102 * 60
+    assert line.second[-1] == pytest.approx(30 - (seconds - (seconds - 1) // step * step) / 2)
+
+
+def test_a_second_that_was_cut_short_is_no_stall_and_single_seconds_have_no_envelope() -> None:
+    whole, cut = told([10.0] * 32).timeline, told([10.0] * 999 + [3.0], first_s=-969.6).timeline
+    assert whole is not None
+    assert cut is not None
+    assert whole.least == whole.greatest == ()
+    assert min(cut.least) == 600
 
 
 def test_checkpoints_are_cut_at_the_ends_of_the_line() -> None:

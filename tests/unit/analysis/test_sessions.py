@@ -215,6 +215,31 @@ def test_seconds_in_which_nobody_looked_are_no_part_of_a_line() -> None:
     assert [(one.start, one.stop) for one in parts] == [(0, 10), (10, len(line.second))]
 
 
+def test_a_second_in_which_all_stood_is_seen_in_an_hour() -> None:
+    """In the middle, and in the last one, which is no whole point."""
+    seconds = 3_600 + 7
+    record = TrialRecord(
+        1, 1, "initdb", "x", TrialState.FINISHED, None, START_NS, None,
+        replace(RESULT, window_ns=(BEGIN_S * NS, (BEGIN_S + seconds) * NS)),
+    )  # fmt: skip
+    tally = sessions(BEGIN_S, seconds)
+    counts = tally.counts.copy()
+    stood = (tally.seconds == BEGIN_S + 1_234) | (tally.seconds == BEGIN_S + seconds - 1)
+    counts[stood] *= 10
+    found = stage_sessions("initdb", [record], {1: {"sessions": replace(tally, counts=counts)}})
+
+    assert found is not None
+    (line,) = found.lines
+    step = int(line.step_s)
+    usual = sorted(line.greatest)[len(line.greatest) // 2]
+    peaks = [at for at, most in enumerate(line.greatest) if most > 5 * usual]
+    assert peaks == [1_234 // step, (seconds - 1) // step]
+    assert max(sum(at) for at in zip(*line.groups.values(), strict=True)) < 5 * usual
+    assert len(line.least) == len(line.second) <= POINTS_MAX
+    assert max(line.least) <= usual
+    assert line.second[-1] < seconds
+
+
 def test_seconds_outside_of_the_window_do_not_count() -> None:
     early = sessions(BEGIN_S - 10, SECONDS + 20)
     counts = early.counts.copy()

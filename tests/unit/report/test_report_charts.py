@@ -10,8 +10,8 @@ import pytest
 import pgdyno
 import pgdyno.report.charts as package
 from pgdyno.analysis.facts import Facts
-from pgdyno.analysis.signal_facts import Signal, SignalLine, SignalUnit
-from pgdyno.analysis.timeline_facts import Checkpoint, Mark
+from pgdyno.analysis.signal_facts import ResponseMap, Signal, SignalLine, SignalUnit
+from pgdyno.analysis.timeline_facts import Checkpoint, Mark, Timeline
 from pgdyno.model.units import count_text
 from pgdyno.report.charts import charts, look
 from pgdyno.report.html import render
@@ -208,6 +208,82 @@ def test_the_heat_map_has_a_column_for_each_finished_trial(facts: Facts) -> None
     for column in range(len(finished)):
         assert sum(row[column] or 0 for row in heat.z) == pytest.approx(100, abs=0.1)
     assert all(stage.name in panel.alt for stage in facts.stages)
+
+
+def test_maps_over_time_have_one_scale_and_the_axis_of_throughput(facts: Facts) -> None:
+    chart = charts()["heat_over_time"]
+    panels = chart.panels(facts)
+    line = charts()["timeline"].panels(facts)[0].figure
+    assert len(panels) == len(facts.stages)
+    ends = set()
+    for panel, found in zip(panels, facts.response_maps, strict=True):
+        (heat,) = panel.figure.data
+        assert panel.figure.layout.meta == {"axis": "time"}, "under the one cursor"
+        assert panel.figure.layout.xaxis.range == line.layout.xaxis.range
+        assert any(one.fillcolor == look.CHECKPOINT for one in panel.figure.layout.shapes)
+        assert (len(heat.x), len(heat.y)) == (len(heat.z[0]) + 1, len(heat.z) + 1), "between edges"
+        assert sum(map(sum, heat.customdata)) == sum(map(sum, found.counts)), "of seconds, all"
+        assert all(
+            (many is None) == (rate == 0)
+            for rates, manies in zip(heat.customdata, heat.z, strict=True)
+            for rate, many in zip(rates, manies, strict=True)
+        )
+        ends.add((heat.zmin, heat.zmax, panel.figure.layout.yaxis.range))
+    assert len(ends) == 1
+    shades = [one.label for one in chart.keys(facts)][:2]
+    highest = max(max(row) for one in facts.response_maps for row in one.counts)
+    assert shades == ["requests: 1 a second", f"{count_text(highest)} a second"]
+
+
+def test_a_map_says_where_its_median_lies_and_when_nothing_ended(facts: Facts) -> None:
+    trial = next(one for one in facts.trials if one.number == facts.response_maps[0].trial)
+    edges_ns = (1_048_576, 1_572_864, 2_097_152, 3_145_728)
+    made = ResponseMap(trial.number, trial.round, trial.stage, (-1.0, 0.0, 1.0, 2.0, 3.0, 4.0),
+                       edges_ns, ((5, 0, 0, 0, 4), (3, 0, 9, 0, 0), (0, 0, 0, 0, 2)))  # fmt: skip
+    (panel,) = charts()["heat_over_time"].panels(replace(facts, response_maps=(made,)))
+    assert panel.alt == (
+        f"Map of response times in trial {trial.number}, initdb · round {trial.round}: the median"
+        " of all its requests lies between 1.57 ms and 2.10 ms, the slowest took between 2.10 ms"
+        " and 3.15 ms, the first of them at 3 s; none ended from 0 to 1 s."
+    )
+    none = replace(facts, response_maps=())
+    assert charts()["heat_over_time"].panels(none) == charts()["heat_over_time"].keys(none) == ()
+
+
+def test_a_stall_of_a_second_is_drawn_in_an_hour(facts: Facts) -> None:
+    """As deep as it was: the mean of its point hides it."""
+    at = tuple(7.5 + 15 * one for one in range(240))
+    least = tuple(0.0 if one == 117 else 5_400.0 for one in range(240))
+    hour = Timeline(3_600.0, 15.0, at, (6_000.0,) * 240, (), least=least,
+                    greatest=(6_600.0,) * 240)  # fmt: skip
+    told = replace(facts, trials=(replace(facts.trials[0], timeline=hour),))
+    chart = charts()["timeline"]
+    (panel,) = chart.panels(told)
+    envelope, line = panel.figure.data
+    assert [x for x, y in zip(envelope.x, envelope.y, strict=True) if y == 0] == [at[117]]
+    assert min(line.y) == 6_000
+    assert "between 0 and 6,600 tpmTotal" in panel.alt
+    assert panel.figure.layout.yaxis.range[1] > 6_600
+    assert any(one.label.startswith("paler") for one in chart.keys(told))
+    assert not any(one.label.startswith("paler") for one in chart.keys(facts)), "of seconds alone"
+
+
+def test_the_second_with_the_most_sessions_is_drawn_in_an_hour(facts: Facts) -> None:
+    first = facts.sessions[0]
+    most = tuple(40.0 if one == 117 else 5.0 for one in range(240))
+    line = replace(first.lines[0], step_s=15.0, second=tuple(7.5 + 15 * n for n in range(240)),
+                   groups={"wal": (4.5,) * 240}, least=(4.0,) * 240, greatest=most)  # fmt: skip
+    chart = charts()["active_sessions"]
+    told = replace(facts, sessions=(replace(first, lines=(line,)),))
+    (panel,) = chart.panels(told)
+    stack, fewest, greatest = panel.figure.data
+    assert stack.stackgroup is not None
+    assert fewest.stackgroup is greatest.stackgroup is None, "they are not on top of it"
+    assert (min(fewest.y), max(greatest.y)) == (4.0, 40.0)
+    assert greatest.x[greatest.y.index(40.0)] == line.second[117]
+    assert panel.figure.layout.yaxis.range[1] > 40
+    assert panel.alt.endswith("; between 4.0 and 40.0 in single seconds.")
+    assert len(chart.keys(told)) == len(chart.keys(replace(told, sessions=()))) + 2
 
 
 def test_a_chart_stands_where_it_says(facts: Facts) -> None:

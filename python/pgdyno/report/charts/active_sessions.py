@@ -44,7 +44,9 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
 
 
 def _highest(line: SessionLine) -> float:
-    return max(map(sum, zip(*line.groups.values(), strict=True)), default=1.0)
+    return max(
+        line.greatest or map(sum, zip(*line.groups.values(), strict=True)), default=1.0
+    )  # fmt: skip
 
 
 def _panel(
@@ -64,6 +66,18 @@ def _panel(
         for group in GROUPS
         if group in line.groups
     ]
+    stacked += [
+        go.Scatter(
+            x=_seconds(line, part),
+            y=_held(ends[part]),
+            mode="lines",
+            line={"color": look.INK, "width": 0.75},
+            hoverinfo="skip",
+        )
+        for part in time_axis.unbroken(line.second, line.step_s)
+        for ends in (line.least, line.greatest)
+        if ends
+    ]
     yaxis = look.axis("sessions", range=[0, highest], nticks=6)
     drawing = time_axis.figure(facts, timeline, stacked, yaxis)
     title = time_axis.title(trial)
@@ -71,7 +85,12 @@ def _panel(
     parts = ", ".join(
         f"{LABELS[name]} {mean:.1f}" for name, mean in sorted(means.items(), key=lambda m: -m[1])
     )
-    alt = f"Active sessions in trial {trial.number}, {title}, on average: {parts or 'none'}."
+    ends = (
+        f"; between {min(line.least):.1f} and {max(line.greatest):.1f} in single seconds"
+        if line.least
+        else ""
+    )
+    alt = f"Active sessions in trial {trial.number}, {title}, on average: {parts or 'none'}{ends}."
     return Panel(title, alt, drawing)
 
 
@@ -88,7 +107,9 @@ def _held(values: tuple[float, ...]) -> tuple[float, ...]:
 def _keys(facts: Facts) -> tuple[Key, ...]:
     met = {group for line in _lines(facts).values() for group in line.groups}
     groups = tuple(Key(LABELS[one], _colour(one), "bar") for one in GROUPS if one in met)
-    return (*groups, *time_axis.band_keys(facts))
+    joined = any(line.least for line in _lines(facts).values())
+    ends = (Key("all together in the second with the fewest, and the most", look.INK, "line"),)
+    return (*groups, *ends * joined, *time_axis.band_keys(facts))
 
 
 CHART = Chart(

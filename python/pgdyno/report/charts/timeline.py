@@ -13,13 +13,15 @@ from pgdyno.model.wording import listed, plural
 from pgdyno.report.charts import look, time_axis
 from pgdyno.report.charts.chart import Chart, Key, Panel
 
+_PALE = 0.35  # of an envelope, behind the line
+
 
 def _panels(facts: Facts) -> tuple[Panel, ...]:
     drawn = time_axis.over_time(facts)
     if not drawn:
         return ()
     order = {stage.name: index for index, stage in enumerate(facts.stages)}
-    highest = max(max(timeline.tpm) for _, timeline in drawn) * 1.12
+    highest = max(max(timeline.greatest or timeline.tpm) for _, timeline in drawn) * 1.12
     return tuple(
         _panel(facts, trial, timeline, order[trial.stage], highest) for trial, timeline in drawn
     )
@@ -37,11 +39,14 @@ def _panel(
     )
     yaxis = look.axis("tpmTotal", range=[0, highest], nticks=6, tickformat="~s")
     drawing = time_axis.figure(
-        facts, timeline, [line, *time_axis.marks(timeline, highest * 0.97)], yaxis
+        facts,
+        timeline,
+        [*_envelope(timeline, index), line, *time_axis.marks(timeline, highest * 0.97)],
+        yaxis,
     )
     title = time_axis.title(trial)
-    inside = [tpm for second, tpm in zip(timeline.second, timeline.tpm, strict=True) if second > 0]
-    low, high = (min(inside), max(inside)) if inside else (0.0, 0.0)
+    low = min(_inside(timeline, timeline.least or timeline.tpm), default=0.0)
+    high = max(_inside(timeline, timeline.greatest or timeline.tpm), default=0.0)
     checkpoints = plural(len(timeline.checkpoints), "checkpoint")
     alt = (
         f"Line of throughput in trial {trial.number}, {title}: between {count_text(low)} and"
@@ -49,6 +54,29 @@ def _panel(
         f"{_marked(timeline)}."
     )
     return Panel(title, alt, drawing)
+
+
+def _inside(timeline: Timeline, tpm: tuple[float, ...]) -> list[float]:
+    """What of a line lies in the window."""
+    return [value for second, value in zip(timeline.second, tpm, strict=True) if second > 0]
+
+
+def _envelope(timeline: Timeline, index: int) -> list[go.Scatter]:
+    """From the least second of each point to its greatest: a stall of one is seen in an hour."""
+    if not timeline.least:
+        return []
+    return [
+        go.Scatter(
+            x=timeline.second + timeline.second[::-1],
+            y=timeline.greatest + timeline.least[::-1],
+            mode="lines",
+            line={"color": look.stage_colour(index), "width": 0.5},
+            fill="toself",
+            fillcolor=look.stage_colour(index),
+            opacity=_PALE,
+            hoverinfo="skip",
+        )
+    ]
 
 
 def _lost(timeline: Timeline) -> str:
@@ -71,7 +99,17 @@ def _keys(facts: Facts) -> tuple[Key, ...]:
         for index, stage in enumerate(facts.stages)
         if any(trial.stage == stage.name and trial.timeline for trial in facts.trials)
     )
-    return (*stages, *time_axis.mark_keys(facts), *time_axis.band_keys(facts))
+    return (
+        *stages,
+        *_envelope_keys(facts),
+        *time_axis.mark_keys(facts),
+        *time_axis.band_keys(facts),
+    )
+
+
+def _envelope_keys(facts: Facts) -> tuple[Key, ...]:
+    joined = any(timeline.least for _, timeline in time_axis.over_time(facts))
+    return (Key("paler: from the slowest second to the fastest", look.CARRIED, "bar"),) * joined
 
 
 CHART = Chart(
