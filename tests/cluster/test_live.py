@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import psutil
@@ -326,6 +327,51 @@ def test_a_real_run_is_watched_stopped_and_resumed(folder: Path, home_env: Path)
             assert trial.result.deltas["live.cpu_s"] >= 0, "what showing it cost is kept"
         text = json.dumps([run.info().command, *run.logs().values()])
         assert urls["live page"].partition("token=")[2] not in text
+
+
+LOOKED_AT = """
+[[stage]]
+name = "checkpoints"
+why = "So many that some begin in any window."
+settings = { max_wal_size = "32MB", min_wal_size = "32MB", checkpoint_timeout = "30s" }
+"""
+
+
+@pytest.mark.same_machine
+def test_a_trial_is_seen_while_it_runs(folder: Path, home_env: Path) -> None:
+    plan, out, errors = folder / "small.toml", folder / "run.sqlite", folder / "errors"
+    plan.write_text(PLAN.partition("[[stage]]")[0] + LOOKED_AT)
+    process = started(
+        "run", plan, "--set", "protocol.rounds=1", "--set", "protocol.window_s=600", "--live",
+        "--metrics", "127.0.0.1:0", "--out", out, errors=errors,
+    )  # fmt: skip
+    urls = told_urls(process, errors)
+    with Viewer(urls["live page"]) as viewer:
+
+        def running() -> dict[str, Any]:
+            viewer.next()
+            assert process.poll() is None, errors.read_text()
+            return viewer.parts.get("running") or {}
+
+        until(lambda: running().get("cpus") and running().get("events"), "CPUs, and what it logs")
+        until(lambda: (running().get("sessions") or {}).get("groups"), "active sessions")
+        events = viewer.parts["running"]["events"]["rows"]
+        assert "checkpoint" in {row[0]["text"] for row in events}
+        assert viewer.parts.get("last") is None, "no trial has ended"
+
+        def scraped() -> str:
+            with urlopen(urls["metrics"], timeout=DEADLINE_S) as found:
+                text: str = found.read().decode()
+            return text
+
+        until(lambda: "pgdyno_trial_active_sessions{" in scraped(), "the sessions of a second")
+        text = scraped()
+        assert 'pgdyno_trial_cpu_ratio{state="busy"}' in text
+        assert 'pgdyno_logged_events_total{stage="checkpoints",kind="checkpoint"}' in text
+        process.send_signal(signal.SIGINT)
+        viewer.to_the_end()
+    assert process.wait(DEADLINE_S) == 130
+    assert servers(home_env) == []
 
 
 @pytest.mark.wide

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-GROUPS = ("cpu", "cpu_wait", "wal", "io", "lock", "latch", "client", "other")
+GROUP_LABELS = {
+    "cpu": "on a CPU",
+    "cpu_wait": "waits for a CPU",
+    "wal": "WAL",
+    "io": "reads, writes",
+    "lock": "locks of rows and objects",
+    "latch": "short locks within the server",
+    "client": "its client",
+    "other": "other waits",
+}
+GROUPS = tuple(GROUP_LABELS)
 """What charts draw in one colour: on a CPU, waiting for one, and the groups of wait events."""
 
 REST = "others"

@@ -93,7 +93,7 @@ def stage_sessions(
     if all(one.name != CPU_WAIT for one in by["class"]):
         meanings[CPU] = _RUNS_OR_WANTS
     by["class"] = tuple(replace(one, what=meanings.get(one.name, "")) for one in by["class"])
-    (active,) = _shares(windows, lambda key: "active" if _class_of(key) else None) or (
+    (active,) = _shares(windows, lambda key: "active" if class_of(key) else None) or (
         SessionShare("active", 0.0, None, None, 0.0),
     )
     return StageSessions(
@@ -117,8 +117,8 @@ def round_sessions(trial: TrialRecord, tallies: Mapping[str, TallySeries]) -> Ro
     window = met_in(trial, tally) if tally else None
     if window is None or not _are_told([window]):
         return None
-    names = sorted({name for key in window.keys if (name := _class_of(key))})
-    averages_of = _added(window, names, _class_of).sum(axis=1) / window.ticks.sum()
+    names = sorted({name for key in window.keys if (name := class_of(key))})
+    averages_of = _added(window, names, class_of).sum(axis=1) / window.ticks.sum()
     active = float(averages_of.sum())
     return RoundSessions(
         active,
@@ -151,7 +151,7 @@ def _are_told(windows: Sequence[Window]) -> bool:
     return {key["state"] for key in keys if key["role"] in _OF_A_LOAD} != {_DISABLED}
 
 
-def _class_of(key: Key) -> str | None:
+def class_of(key: Key) -> str | None:
     """What an active session of the load does; None: it is none, or idle."""
     if key["role"] not in _OF_A_LOAD:
         return None
@@ -161,26 +161,26 @@ def _class_of(key: Key) -> str | None:
 
 
 def _event_of(key: Key) -> str | None:
-    if not (found := _class_of(key)) or key["wait_event"]:
+    if not (found := class_of(key)) or key["wait_event"]:
         return key["wait_event"] if found else None
     return _NO_EVENT if found == _CLIENT else found
 
 
 def _kind_of(key: Key) -> str | None:
-    if not _class_of(key):
+    if not class_of(key):
         return None
     return key["kind"] or (_OF_SEVERAL if key["statement"] else _NOT_OURS)
 
 
 def _statement_of(key: Key) -> str | None:
-    if not _class_of(key):
+    if not class_of(key):
         return None
     return " · ".join(part for part in (key["kind"], key["statement"]) if part) or _NOT_OURS
 
 
 def _blocker_of(key: Key) -> str | None:
     """What who blocks does."""
-    if not (found := _class_of(key)):
+    if not (found := class_of(key)):
         return None
     return key["blocker"] or (_NOT_MET if group_of(found) == _LOCK else _NOT_QUEUED)
 
@@ -229,7 +229,7 @@ def _process_of(key: Key) -> str | None:
 
 
 _DIMENSIONS: Mapping[str, NameOf] = {
-    "class": _class_of,
+    "class": class_of,
     "event": _event_of,
     "kind": _kind_of,
     "statement": _statement_of,
@@ -329,7 +329,7 @@ def group_of(wait_class: str) -> str:
 
 def _line(window: Window) -> SessionLine:
     def name_of(key: Key) -> str | None:
-        found = _class_of(key)
+        found = class_of(key)
         return group_of(found) if found else None
 
     first_s = window.since_begin_s[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pgdyno.analysis.answer_facts import TailFacts
 from pgdyno.analysis.facts import Comparison, Spread, StageFacts
 from pgdyno.model.durability import LADDER, NOT_KNOWN
 from pgdyno.model.units import bytes_text, count_text, digits_text, ratio_text
@@ -71,7 +72,7 @@ def kind(name: str) -> str:
     return "-".join(part.capitalize() for part in name.split("_"))
 
 
-def ratio(comparison: Comparison | None) -> str:
+def ratio(comparison: Comparison | TailFacts | None) -> str:
     """The ratio, e.g. `×1.240`."""
     if comparison is None or comparison.ratio is None:
         return NOTHING

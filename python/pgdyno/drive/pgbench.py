@@ -35,7 +35,7 @@ from pgdyno.folders import Folder, owner_of, scratch, write_file
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol, Workload
-from pgdyno.model.progress import DriveProgress
+from pgdyno.model.progress import DriveProgress, PgbenchProgress
 from pgdyno.model.system_errors import little_room
 from pgdyno.model.wording import plural
 from pgdyno.plan.schema.pgbench_limits import BUILTIN, unmapped
@@ -306,9 +306,11 @@ class _Watched:
         else:
             phase, until = ("window", end) if now < end else ("drain", now)
         self.tell(
-            DriveProgress(
+            PgbenchProgress(
                 phase,
                 (until - now) / _NS,
+                elapsed_s=0.0 if self.begin_ns is None else (now - self.begin_ns) / _NS,
+                latency_s=found.latency_mean_s,
                 last_second={"all": round(found.tps)},
                 failed=self.failed,
                 retries=self.retries,

@@ -24,6 +24,7 @@ from pgdyno.live.address import Address
 from pgdyno.live.message import Began, Cost, End, Message, Outcome, Serving, Wanted
 from pgdyno.live.run_progress import Moment, RunProgress
 from pgdyno.model.errors import Interrupted, PgdynoError, TargetError
+from pgdyno.model.glance import Glance
 from pgdyno.model.progress import (
     DriveProgress,
     Event,
@@ -74,6 +75,7 @@ class Audience:
         self._lock = threading.Condition()
         self._notes: deque[str] = deque(maxlen=_WAITING_MAX)
         self._past: deque[Moment] = deque(maxlen=_WAITING_MAX)  # ends of windows
+        self._glances: deque[Glance] = deque(maxlen=_WAITING_MAX)
         self._began: Began | None = None
         self._untold: Began | None = None  # the same, until the worker knows it
         self._end: End | None = None
@@ -177,6 +179,14 @@ class Audience:
         if self._process is not None and self._process.code() is not None:
             self._tell_of_its_end(self._process)
 
+    def glance(self, seen: Glance) -> None:
+        """Be shown what is sampled in a trial that runs, and tell; it goes with what is told next.
+
+        Nobody waits for it, and without a process behind it nothing is kept.
+        """
+        if self._process is not None:
+            self._glances.append(seen)
+
     def _note(self, event: Event) -> None:
         """Keep what the run's progress does not tell."""
         match event:
@@ -226,6 +236,8 @@ class Audience:
             past, notes = [*self._past], [*self._notes]
             lines = [Message(moment=one) for one in past]
             lines += [now, *(Message(note=one) for one in notes)]
+            while self._glances:  # who shows them waits for nobody, and may add one meanwhile
+                lines.append(Message(glance=self._glances.popleft()))
             self._past.clear()
             self._notes.clear()
             self._untold = None

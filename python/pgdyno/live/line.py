@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from pgdyno.live.over_time import OverTime
 from pgdyno.live.run_progress import Moment, rates
-
-POINTS_MAX = 240
 
 
 class Line:
@@ -16,8 +15,7 @@ class Line:
 
     def _begin(self) -> None:
         self._told_s = -1
-        self._sums: list[tuple[float, int]] = []  # of a step: the rates told in it, how many
-        self.step_s = 1
+        self._rates = OverTime()
         self.window_from_s: float | None = None  # None: still warming up
         self.unit = ""
 
@@ -36,19 +34,14 @@ class Line:
             return
         self._told_s = second
         self.unit, rate = next(iter(rates(drive.last_second).items()))
-        self._take(second, rate)
+        self._rates.take(second, {self.unit: rate})
 
-    def _take(self, second: int, rate: float) -> None:
-        while second // self.step_s >= POINTS_MAX:
-            pairs = zip(self._sums[::2], [*self._sums[1::2], (0.0, 0)], strict=False)
-            self._sums = [(a + b, n + m) for (a, n), (b, m) in pairs]
-            self.step_s *= 2
-        at = second // self.step_s
-        self._sums += [(0.0, 0)] * (at + 1 - len(self._sums))
-        total, told = self._sums[at]
-        self._sums[at] = (total + rate, told + 1)
+    @property
+    def step_s(self) -> int:
+        """How long a step is."""
+        return self._rates.step_s
 
     @property
     def values(self) -> list[float | None]:
         """One for each step since the begin; None where the driver told nothing."""
-        return [round(total / told, 1) if told else None for total, told in self._sums]
+        return self._rates.values(self.unit)

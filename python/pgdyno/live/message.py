@@ -10,6 +10,7 @@ from typing import Literal
 
 from pgdyno.live.address import Address
 from pgdyno.live.run_progress import Moment
+from pgdyno.model.glance import Glance
 
 Outcome = Literal["ended", "stopped", "failed", "lost"]
 
@@ -57,6 +58,7 @@ class Message:
     moment: Moment | None = None
     stored: bool = False  # a trial has been, since the last time that this was said
     note: str | None = None
+    glance: Glance | None = None
     end: End | None = None
 
 

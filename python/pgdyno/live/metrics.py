@@ -2,7 +2,8 @@
 
 Counters grow while the worker lives, over all trials of it. Histograms and events are of finished
 trials, those that were measured again included, so that they never fall; ratios are the report's.
-Where something was not measured, there is no sample.
+What begins with `trial_` is of the trial that runs: between two windows there is none of it. Where
+something was not measured, there is no sample.
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ from dataclasses import dataclass, field
 from math import inf
 from operator import lt
 
+from pgdyno.analysis.answer_facts import TailFacts
+from pgdyno.analysis.facts import Comparison
 from pgdyno.live.buckets import BOUNDS_NS, cumulative
 from pgdyno.live.run_progress import PHASES, STARTING, Moment
+from pgdyno.live.running import Running
 from pgdyno.live.so_far import SoFar
+from pgdyno.live.telemetry import Device
 from pgdyno.model.openmetrics import Family, Kind, Sample, histogram
 from pgdyno.model.progress import DriveProgress
 from pgdyno.model.run import KindResult, TrialRecord, TrialState
@@ -49,6 +54,10 @@ FAILED = _family("transactions_failed", "counter", "", "Transactions that failed
 RETRIES = _family("retries", "counter", "", "Transactions that were tried again.", "stage")
 RECONNECTS = _family("reconnects", "counter", "", "Connections that were opened anew.", "stage")
 CONNECTIONS = _family("connections", "gauge", "", "Connections of the driver at this moment.")
+LATENCY = _family(
+    "trial_response_mean_seconds", "gauge", "seconds",
+    "Mean of the last second of the trial that runs, where the driver tells it: pgbench does.",
+)  # fmt: skip
 ROUNDS = _family("stage_rounds", "gauge", "", "Finished rounds of a stage.", "stage")
 THROUGHPUT = _family(
     "stage_throughput_per_second", "gauge", "",
@@ -70,26 +79,71 @@ ACTIVE = _family(
     "Active sessions on average in a stage's finished windows, by what they do or wait for.",
     "stage", "class",
 )  # fmt: skip
-BUSY = _family(
-    "device_busy_ratio", "gauge", "ratio",
-    "Share of the last finished window in which a device had requests.", "device",
-)  # fmt: skip
-DEVICE_BYTES = _family(
-    "device_bytes_per_second", "gauge", "",
-    "Bytes a second to and from a device in the last finished window.", "device", "direction",
+TAIL = _family(
+    "stage_response_ratio", "gauge", "ratio",
+    "The slowest requests of a stage to those of the first of its load: estimate, and the"
+    " interval's ends; above 1 they take longer.",
+    "stage", "base", "kind", "percentile", "bound",
 )  # fmt: skip
 EVENTS = _family(
     "events", "counter", "",
     "Checkpoints, autovacuums and the like in finished trials, as the server's log has them.",
     "stage", "kind",
 )  # fmt: skip
+LOGGED = _family(
+    "logged_events", "counter", "",
+    "The same as the log tells them, of the trial that runs, too; those of a server of ours.",
+    "stage", "kind",
+)  # fmt: skip
+NOW_ACTIVE = _family(
+    "trial_active_sessions", "gauge", "",
+    "Active sessions of the trial that runs in its last second, by what they do or wait for.",
+    "class",
+)  # fmt: skip
+NOW_CPU = _family(
+    "trial_cpu_ratio", "gauge", "ratio",
+    "Share of the time of all CPUs of this host in the last second of the trial that runs.",
+    "state",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _OfDevices:
+    """What is served of devices, of the trial that runs, or of the last that has ended."""
+
+    busy: Family
+    moved: Family
+    requests: Family
+    each: Family
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        return (self.busy, self.moved, self.requests, self.each)
+
+
+def _of(prefix: str, when: str) -> _OfDevices:
+    return _OfDevices(
+        _family(f"{prefix}device_busy_ratio", "gauge", "ratio",
+                f"Share of {when} in which a device had requests.", "device"),
+        _family(f"{prefix}device_bytes_per_second", "gauge", "",
+                f"Bytes a second to and from a device in {when}.", "device", "direction"),
+        _family(f"{prefix}device_requests_per_second", "gauge", "",
+                f"Reads, writes and flushes of a device a second in {when}.", "device", "request"),
+        _family(f"{prefix}device_request_seconds", "gauge", "seconds",
+                f"What each of these took on average in {when}.", "device", "request"),
+    )  # fmt: skip
+
+
+DEVICES = _of("", "the last finished window")
+NOW_DEVICES = _of("trial_", "the last second of the trial that runs")
 CPU = _family("live_cpu_seconds", "counter", "seconds", "CPU of the process that serves this.")
 VIEWERS = _family("live_viewers", "gauge", "", "Who looks at the page now.")
 
 FAMILIES = (
     RUN, PHASE, TRIALS, TRIAL, ROUND, STAGE, LEFT, COMMITTED, ROLLED_BACK, FAILED, RETRIES,
-    RECONNECTS, CONNECTIONS, ROUNDS, THROUGHPUT, RATIO, RESPONSE, ACTIVE, BUSY, DEVICE_BYTES,
-    EVENTS, CPU, VIEWERS,
+    RECONNECTS, CONNECTIONS, ROUNDS, THROUGHPUT, RATIO, TAIL, RESPONSE, ACTIVE,
+    *DEVICES.families, EVENTS, LATENCY, NOW_ACTIVE, NOW_CPU, *NOW_DEVICES.families, LOGGED,
+    CPU, VIEWERS,
 )  # fmt: skip
 _BOUNDS = ("low", "estimate", "high")
 
@@ -176,6 +230,8 @@ def of_moment(moment: Moment) -> Iterator[Sample]:
         yield Sample(ROUND, (), moment.round)
     if moment.drive is not None:
         yield Sample(CONNECTIONS, (), moment.drive.connected)
+        if moment.latency_s is not None:
+            yield Sample(LATENCY, (), moment.latency_s)
 
 
 def of_counted(counted: Counted) -> Iterator[Sample]:
@@ -200,26 +256,55 @@ def of_run(found: SoFar, stage_now: str | None) -> Iterator[Sample]:
             a_second = stage.throughput.median / (_MINUTE_S if facts.headline == "NOPM" else 1)
             yield Sample(THROUGHPUT, (stage.name, facts.headline), a_second)
         if (one := stage.to_first) is not None:
-            values = (one.low, one.ratio, one.high)
-            for bound, value in zip(_BOUNDS, values, strict=True):
-                if value is not None:
-                    yield Sample(RATIO, (stage.name, one.base, bound), value)
+            yield from _bounds(RATIO, (stage.name, one.base), one)
+        for tail in stage.tails:
+            labels = (stage.name, tail.base, tail.kind, tail.percentile)
+            yield from _bounds(TAIL, labels, tail)
     for sessions in facts.sessions:
         for share in sessions.by["class"]:
             yield Sample(ACTIVE, (sessions.stage, share.name), share.average)
-    yield from _of_devices(found)
+    if found.telemetry is not None:
+        yield from _of_devices(DEVICES, found.telemetry.devices)
     yield from _of_events(found)
 
 
-def _of_devices(found: SoFar) -> Iterator[Sample]:
-    for device in found.telemetry.devices if found.telemetry else ():
-        if device.busy_share is not None:
-            yield Sample(BUSY, (device.name,), device.busy_share)
-        for direction, value in (
-            ("read", device.read_bytes_per_s), ("write", device.write_bytes_per_s),
-        ):  # fmt: skip
+def _bounds(
+    family: Family, labels: tuple[str, ...], one: Comparison | TailFacts
+) -> Iterator[Sample]:
+    for bound, value in zip(_BOUNDS, (one.low, one.ratio, one.high), strict=True):
+        if value is not None:
+            yield Sample(family, (*labels, bound), value)
+
+
+def of_running(running: Running) -> Iterator[Sample]:
+    """What is sampled of the trial that runs; of what was logged, all since the worker began."""
+    for labels, count in running.happened.items():
+        yield Sample(LOGGED, labels, count)
+    if not running.is_shown:
+        return
+    for name, average in running.sessions.items():
+        yield Sample(NOW_ACTIVE, (name,), average)
+    for state, share in running.cpus.items():
+        yield Sample(NOW_CPU, (state,), share)
+    yield from _of_devices(NOW_DEVICES, running.devices)
+
+
+def _of_devices(of: _OfDevices, devices: Sequence[Device]) -> Iterator[Sample]:
+    for one in devices:
+        told = (
+            (of.busy, (), one.busy_share),
+            (of.moved, ("read",), one.read_bytes_per_s),
+            (of.moved, ("write",), one.write_bytes_per_s),
+            (of.requests, ("read",), one.reads_per_s),
+            (of.requests, ("write",), one.writes_per_s),
+            (of.requests, ("flush",), one.flushes_per_s),
+            (of.each, ("read",), one.read_s),
+            (of.each, ("write",), one.write_s),
+            (of.each, ("flush",), one.flush_s),
+        )
+        for family, labels, value in told:
             if value is not None:
-                yield Sample(DEVICE_BYTES, (device.name, direction), value)
+                yield Sample(family, (one.name, *labels), value)
 
 
 def _of_events(found: SoFar) -> Iterator[Sample]:

@@ -12,6 +12,7 @@ from pgdyno.model.progress import (
     Event,
     LoadProgress,
     LookTaken,
+    PgbenchProgress,
     PhaseBegun,
     RunBegun,
     StepBegun,
@@ -60,6 +61,7 @@ class Moment:
     step: str | None = None  # of an experiment without stages
     load: LoadProgress | None = None
     drive: DriveProgress | None = None
+    latency_s: float | None = None  # mean of the last second; None: the driver does not tell it
     may_end_early: bool = False  # what the driver does: with a checkpoint, before its time is over
 
     @property
@@ -173,6 +175,7 @@ class RunProgress:
             step=self.step,
             load=state if isinstance(state, LoadProgress) else None,
             drive=state if isinstance(state, DriveProgress) else None,
+            latency_s=state.latency_s if isinstance(state, PgbenchProgress) else None,
             may_end_early=self.may_end_early,
         )  # fmt: skip
 

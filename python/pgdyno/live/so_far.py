@@ -6,26 +6,28 @@ that the report would not say of the same trials.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pgdyno.analysis import words
-from pgdyno.analysis.facts import Facts, StageFacts, TrialFacts
-from pgdyno.analysis.plain import plain
+from pgdyno.analysis.answer_facts import TailFacts
+from pgdyno.analysis.facts import Comparison, Facts, StageFacts, TrialFacts
+from pgdyno.analysis.plain import deepest, plain
 from pgdyno.analysis.run import analyse
+from pgdyno.live.tables import devices_table, events_table
 from pgdyno.live.telemetry import Telemetry, telemetry
 from pgdyno.model.record_json import JsonObject
 from pgdyno.model.run import TrialRecord, TrialState
-from pgdyno.model.units import bytes_text, count_text, ns_text
+from pgdyno.model.units import count_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.compose import compose
-from pgdyno.report.document import Cell, Column, Document, Table, columns
+from pgdyno.report.document import Document, Table
 from pgdyno.report.tone import tone
 from pgdyno.store.run_file import as_written
 from pgdyno.store.unlocked import read_unlocked
 
-_NS = 1e9
+_DEVICES = "Block devices in the window of this trial."
 _TABLES = ("stages", "latency", "sessions")  # sections whose first table is shown
 
 
@@ -100,23 +102,39 @@ def _found(facts: Facts, document: Document) -> JsonObject | None:
         "light": asdict(document.light) if document.light else None,
         "cards": [asdict(one) for one in document.cards],
         "ratios": [_ratio(one, facts) for one in facts.stages if one.twin_of is None],
+        "tails": [_tail(one, facts) for one in facts.stages if one.twin_of is None],
         "tables": [asdict(one) for one in _tables(document)],
         "caution": _caution(facts),
     }
 
 
 def _ratio(stage: StageFacts, facts: Facts) -> JsonObject:
-    """A stage against the first of its load, in throughput and in its slowest requests."""
+    """A stage against the first of its load, in throughput."""
     one = stage.to_first
+    words_of = {
+        "of": "", "text": words.ratio(one), "interval": words.interval(one),
+        "verdict": words.verdict(one),
+    }  # fmt: skip
+    return {"stage": stage.name, "base": facts.base_of(stage).name, **_compared(one), **words_of}
+
+
+def _tail(stage: StageFacts, facts: Facts) -> JsonObject:
+    """The same in its slowest requests: of the deepest percentile that is known."""
+    one = deepest(stage)
+    words_of = {
+        "of": f"{words.kind(one.kind)} {one.percentile}" if one else "",
+        "text": words.ratio(one),
+        "interval": words.ends(one.low, one.high) if one else words.NOTHING,
+        "verdict": one.verdict if one else words.NOTHING,
+    }  # fmt: skip
+    return {"stage": stage.name, "base": facts.base_of(stage).name, **_compared(one), **words_of}
+
+
+def _compared(one: Comparison | TailFacts | None) -> JsonObject:
     return {
-        "stage": stage.name,
-        "base": facts.base_of(stage).name,
         "ratio": one.ratio if one else None,
         "low": one.low if one else None,
         "high": one.high if one else None,
-        "text": words.ratio(one),
-        "interval": words.interval(one),
-        "verdict": words.verdict(one),
         "tone": tone(one),
     }
 
@@ -156,50 +174,14 @@ def _last(found: SoFar) -> JsonObject | None:
         "round": found.last.round,
         "state": found.last.state.value,
         "timeline": asdict(timeline) if timeline else None,
-        "devices": asdict(_devices(seen)) if seen and seen.devices else None,
+        "devices": asdict(devices_table(_DEVICES, seen.devices)) if seen and seen.devices else None,
         "events": asdict(_events(seen)) if seen and seen.events else None,
     }
-
-
-def _devices(seen: Telemetry) -> Table:
-    heads = (
-        ("busy", "% of the time"), ("reads", "a second"), ("read", "a second"),
-        ("writes", "a second"), ("written", "a second"), ("flushes", "a second"),
-        ("a flush", "on average"),
-    )  # fmt: skip
-    return Table(
-        "Block devices in the window of this trial.",
-        columns("device", *heads),
-        tuple(
-            (
-                Cell(one.name),
-                _cell(one.busy_share, lambda share: f"{100 * share:.1f}"),
-                _cell(one.reads_per_s, count_text),
-                _cell(one.read_bytes_per_s, bytes_text),
-                _cell(one.writes_per_s, count_text),
-                _cell(one.write_bytes_per_s, bytes_text),
-                _cell(one.flushes_per_s, count_text),
-                _cell(one.flush_s, lambda seconds: ns_text(seconds * _NS)),
-            )
-            for one in seen.devices
-        ),
-    )
-
-
-def _cell(value: float | None, words_of: Callable[[float], str]) -> Cell:
-    return Cell(words.NOTHING if value is None else words_of(value))
 
 
 def _events(seen: Telemetry) -> Table:
     left_out = seen.events_left_out
     earlier = plural(left_out, "earlier one is", "earlier ones are", thousands=True)
     before = f"; {earlier} left out" if left_out else ""
-    return Table(
-        f"Events of this trial, as the server's log has them{before}.",
-        (
-            Column("what", align="left"),
-            Column("at", "s in the window"),
-            Column("known of it", align="left"),
-        ),
-        tuple((Cell(one.kind), Cell(f"{one.start_s:.1f}"), Cell(one.text)) for one in seen.events),
-    )
+    caption = f"Events of this trial, as the server's log has them{before}."
+    return events_table(caption, "s in the window", seen.events)

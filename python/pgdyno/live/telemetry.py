@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pgdyno.analysis.resource_measures import DEVICE
 from pgdyno.analysis.resources import members
 from pgdyno.model.run import Event, TrialRecord
-from pgdyno.model.units import bytes_text, digits_text, seconds_text
+from pgdyno.model.units import bytes_text, digits_text, ns_text, seconds_text
 
 _NS = 1e9
+_MINUTE_NS = 60 * _NS
 EVENTS_MAX = 60  # that are listed, the last ones
 
 
@@ -25,10 +26,17 @@ class Device:
     busy_share: float | None  # of the time
     reads_per_s: float | None
     read_bytes_per_s: float | None
+    read_s: float | None  # one, on average, from when it was queued; None also where there was none
     writes_per_s: float | None
     write_bytes_per_s: float | None
+    write_s: float | None
     flushes_per_s: float | None
-    flush_s: float | None  # one, on average; None also where there was none
+    flush_s: float | None
+
+    @property
+    def is_used(self) -> bool:
+        """Whether it had a request."""
+        return any((self.reads_per_s, self.writes_per_s, self.flushes_per_s, self.busy_share))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +65,7 @@ def telemetry(trial: TrialRecord) -> Telemetry:
     result = trial.result
     begin, end = result.window_ns
     events = [
-        _seen(one, begin)
+        seen(one, begin)
         for one in sorted(result.events, key=lambda one: one.start_ns)
         if one.start_ns < end and (one.end_ns is None or one.end_ns > begin)
     ]
@@ -87,27 +95,50 @@ def devices(deltas: Mapping[str, float], window_s: float) -> tuple[Device, ...]:
 
 
 def _device(name: str, per_s: Mapping[str, float]) -> Device:
-    flushes, flush_s = per_s.get("flushes"), per_s.get("flush_s")
     return Device(
         name,
         busy_share=per_s.get("busy_s"),
         reads_per_s=per_s.get("reads"),
         read_bytes_per_s=per_s.get("read_bytes"),
+        read_s=_each_s(per_s, "reads", "read_s"),
         writes_per_s=per_s.get("writes"),
         write_bytes_per_s=per_s.get("write_bytes"),
-        flushes_per_s=flushes,
-        flush_s=flush_s / flushes if flushes and flush_s is not None else None,
+        write_s=_each_s(per_s, "writes", "write_s"),
+        flushes_per_s=per_s.get("flushes"),
+        flush_s=_each_s(per_s, "flushes", "flush_s"),
     )
 
 
-def _seen(event: Event, begin_ns: int) -> Seen:
-    ended = event.end_ns
-    took = seconds_text((ended - event.start_ns) / _NS) if ended else "not ended"
+def _each_s(per_s: Mapping[str, float], requests: str, seconds: str) -> float | None:
+    """What one request takes, where there were any."""
+    count, together_s = per_s.get(requests), per_s.get(seconds)
+    return together_s / count if count and together_s is not None else None
+
+
+def seen(event: Event, begin_ns: int, now_ns: int | None = None) -> Seen:
+    """An event, by what the server's log tells of it.
+
+    Args:
+        event: What happened.
+        begin_ns: Since when seconds count.
+        now_ns: It has begun and goes on; None: it is over, or the trial is.
+    """
+    ended = event.end_ns if now_ns is None else None
+    if now_ns is not None:
+        took = [f"goes on, {_duration(max(0, now_ns - event.start_ns))} so far"]
+    elif ended is None:
+        took = ["not ended"]
+    else:  # what has no length, or less than its line tells
+        took = [_duration(ended - event.start_ns)] if ended > event.start_ns else []
     known = [f"{key} {_value(key, value)}" for key, value in event.detail.known().items()]
     return Seen(
         event.kind, (event.start_ns - begin_ns) / _NS,
-        None if ended is None else (ended - begin_ns) / _NS, ", ".join([took, *known]),
+        None if ended is None else (ended - begin_ns) / _NS, ", ".join([*took, *known]),
     )  # fmt: skip
+
+
+def _duration(ns: int) -> str:
+    return ns_text(ns) if ns < _MINUTE_NS else seconds_text(ns / _NS)
 
 
 def _value(key: str, value: object) -> str:

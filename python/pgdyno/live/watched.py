@@ -21,16 +21,19 @@ from pgdyno.live.run_progress import (
     phase_left_text,
     rates,
 )
+from pgdyno.live.running import Running
 from pgdyno.live.so_far import SoFar, look, parts
 from pgdyno.model.errors import PgdynoError
+from pgdyno.model.glance import Glance
 from pgdyno.model.openmetrics import Sample, exposition
 from pgdyno.model.progress import DriveProgress
 from pgdyno.model.record_json import JsonObject
 from pgdyno.model.system_errors import as_pgdyno_error
-from pgdyno.model.units import count_text, seconds_text
+from pgdyno.model.units import count_text, ns_text, seconds_text
 from pgdyno.store.histogram import merged_quantiles, recorded
 
 _NOTES_MAX = 100  # the last ones
+_NS = 1e9
 _CPU_STEP_S = 0.1  # finer changes of our own cost are not sent
 
 
@@ -47,6 +50,7 @@ class Watched:
         self._lock = threading.Lock()
         self._moment = Moment(STARTING, 0, 0, 0.0)
         self._line = Line()
+        self._running = Running()
         self._counted = metrics.Counted()
         self._responses = metrics.Responses(merged_quantiles, recorded)
         self._notes: list[JsonValue] = []
@@ -68,6 +72,8 @@ class Watched:
             self._note(message.note)
         if message.moment is not None:
             self._takes(message.moment)
+        if message.glance is not None:
+            self._glances(message.glance)
         if message.stored:
             self._look.set()
 
@@ -85,9 +91,22 @@ class Watched:
             self._moment = moment
             self._counted.hear(moment)
             self._line.hear(moment)
-            shown = _progress(moment, self._line)
+            shown, before = _progress(moment, self._line), self._running.is_shown
+            self._running.hear(moment)
+            is_over = before and not self._running.is_shown
         shown["cpu_s"] = round(time.process_time() / _CPU_STEP_S) * _CPU_STEP_S
         self._latest.put("progress", shown)
+        if is_over:
+            self._latest.put("running", None)
+
+    def _glances(self, seen: Glance) -> None:
+        with self._lock:
+            self._running.glance(seen)
+        self._latest.put_later("running", self._running_part)
+
+    def _running_part(self) -> JsonObject | None:
+        with self._lock:
+            return self._running.part() if self._running.is_shown else None
 
     def _note(self, text: str) -> None:
         note: JsonObject = {"unix_s": round(self._unix_s()), "text": text}
@@ -134,6 +153,7 @@ class Watched:
     def _samples(self) -> Iterator[Sample]:
         yield from metrics.of_moment(self._moment)
         yield from metrics.of_counted(self._counted)
+        yield from metrics.of_running(self._running)
         if self._found is not None:
             yield from metrics.of_run(self._found, self._moment.stage)
             yield from self._histograms
@@ -152,9 +172,15 @@ def _progress(moment: Moment, line: Line) -> JsonObject:
         "left": seconds_text(moment.left_s),
         "detail": _detail(moment),
         "figures": [[count_text(value), unit] for unit, value in figures.items()],
+        "latency": _latency(moment),
         "line": {"step_s": line.step_s, "window_from_s": line.window_from_s,
                  "values": [*line.values], "unit": line.unit} if line.values else None,
     }  # fmt: skip
+
+
+def _latency(moment: Moment) -> str | None:
+    """What a transaction took on average in the last second, where the driver tells it."""
+    return None if moment.latency_s is None else f"{ns_text(moment.latency_s * _NS)} each"
 
 
 def _detail(moment: Moment) -> str:

@@ -17,6 +17,7 @@ __all__ = [
     "LoadProgress",
     "LookTaken",
     "Noted",
+    "PgbenchProgress",
     "PhaseBegun",
     "PointMeasured",
     "RunBegun",
@@ -39,6 +40,13 @@ class DriveProgress:
     retries: int = 0
     reconnects: int = 0
     connected: int = 0  # connections at this moment
+
+
+@dataclass(frozen=True, slots=True)
+class PgbenchProgress(DriveProgress):
+    """The same of the real pgbench, which tells more."""
+
+    latency_s: float | None = None  # mean of what ended in the last second; None: nothing did
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from math import isnan, nan
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ from pgdyno.model.wording import plural
 from pgdyno.sample.sampler import Column, Label, Row, Sampler, Snapshot, SnapshotRow, Tally
 
 NS = 1_000_000_000
+Counts: TypeAlias = Counter[tuple[str, ...]]
+BEGIN = (0, 0)
+"""Before the first look of a tally."""
 
 
 class KeptSeries:
@@ -35,6 +38,20 @@ class KeptSeries:
         self._unix_ns.append(unix_ns)
         for column, values in zip(self._columns, self._values, strict=True):
             values.append(row.get(column.name, nan))
+
+    def last(self, names: Container[str]) -> tuple[int, Row] | None:
+        """Time and counters of these names at the last sample; None: there is none yet.
+
+        Whoever looks on may ask it while another thread adds samples.
+        """
+        if not self._values or not (whole := len(self._values[-1])):  # the last that is added to
+            return None
+        row = {
+            column.name: values[whole - 1]
+            for column, values in zip(self._columns, self._values, strict=True)
+            if column.kind == "counter" and column.name in names
+        }
+        return self._unix_ns[whole - 1], {name: one for name, one in row.items() if not isnan(one)}
 
     def series(self) -> list[Series]:
         """Columns that have samples."""
@@ -64,6 +81,8 @@ class KeptTally:
         self._ticks_now = 0
         self._counts_now: Counter[tuple[str, ...]] = Counter()
         self._numbers: dict[tuple[str, ...], int] = {}
+        self._keys: list[tuple[str, ...]] = []  # by their numbers
+        self._whole = (0, 0)  # looks and counts of seconds that are over
         self._seconds, self._key, self._counts = array("q"), array("q"), array("q")
         self._tick_seconds, self._ticks = array("q"), array("q")
 
@@ -90,9 +109,41 @@ class KeptTally:
             self._ticks.append(self._ticks_now)
         for key, count in self._counts_now.items():
             self._seconds.append(self._second)
-            self._key.append(self._numbers.setdefault(key, len(self._numbers)))
+            self._key.append(self._number(key))
             self._counts.append(count)
         self._ticks_now, self._counts_now = 0, Counter()
+        self._whole = (len(self._ticks), len(self._counts))
+
+    def _number(self, key: tuple[str, ...]) -> int:
+        if key not in self._numbers:
+            self._numbers[key] = len(self._keys)
+            self._keys.append(key)
+        return self._numbers[key]
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """What a key is made of."""
+        return self._tally.dimensions
+
+    def since(self, before: tuple[int, int]) -> tuple[tuple[int, int], int, Counts]:
+        """What was met in the seconds that have ended since.
+
+        Whoever looks on may ask it while another thread adds looks.
+
+        Args:
+            before: What it returned the time before; at first `BEGIN`.
+
+        Returns:
+            What is to be given the next time, how often it was looked, and how often all these
+            looks met each key.
+        """
+        now = self._whole
+        counts: Counts = Counter()
+        for number, count in zip(
+            self._key[before[1] : now[1]], self._counts[before[1] : now[1]], strict=True
+        ):
+            counts[self._keys[number]] += count
+        return now, sum(self._ticks[before[0] : now[0]]), counts
 
     def series(self) -> list[TallySeries]:
         """All of it; nothing where it was never looked."""
@@ -104,7 +155,7 @@ class KeptTally:
             TallySeries(
                 self._tally.name,
                 self._tally.dimensions,
-                tuple(self._numbers),
+                tuple(self._keys),
                 *(np.array(column, dtype=np.int64) for column in columns),
             )
         ]

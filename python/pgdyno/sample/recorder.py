@@ -29,6 +29,7 @@ from pgdyno.model.run import (
 )
 from pgdyno.model.steady_clock import steady_unix_ns
 from pgdyno.sample.account import RETRY_S, Account
+from pgdyno.sample.increments import SESSIONS, Increments
 from pgdyno.sample.kept import KeptSeries, KeptTally, snapshot_rows
 from pgdyno.sample.link import Link
 from pgdyno.sample.sampler import Sampler, Snapshot, Tally
@@ -275,6 +276,16 @@ class Recorder:
         }
         self._retry_s.clear()
         return True
+
+    # -- while it records -----------------------------------------------------------------------
+
+    def increments(self, names: Callable[[str], bool]) -> Increments:
+        """What it keeps from now on, for whoever looks on.
+
+        Args:
+            names: Which counters are told.
+        """
+        return Increments(self._series.values(), self._tallies.get(SESSIONS), names)
 
     # -- what was recorded ----------------------------------------------------------------------
 

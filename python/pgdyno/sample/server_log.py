@@ -7,10 +7,11 @@ than memory: it is read once, as it comes, and what is kept of it has bounds.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import lru_cache
+from typing import TypeAlias
 
 from pgdyno.model.event_detail import EventDetail
 from pgdyno.model.run import Event, Recovery
@@ -47,6 +48,7 @@ _BAD_KINDS = 1000  # messages of different words that are counted apart
 _EVENTS = 100_000
 _BAD_EVENTS = 1000  # that are shown where they happened; all are counted
 _EVENT_CHARS = 200  # of what is said of one
+_Message: TypeAlias = tuple[str, str, str]  # time, level, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +158,20 @@ class _Reader:
         if len(self.events) < _EVENTS:
             self.events.append(event)
 
+    def told(self) -> tuple[Event, ...]:
+        """What is kept, which makes room for as much again."""
+        told, self.events, self._bad_events = tuple(self.events), [], 0
+        return told
+
+    @property
+    def under_way(self) -> list[Event]:
+        """What has begun: a checkpoint without an end, waits as long as they were last told."""
+        return [*([self._checkpoint] if self._checkpoint else []), *self._waiting.values()]
+
     def summary(self) -> LogSummary:
         """All of it."""
-        if self._checkpoint:
-            self._keep(self._checkpoint)
-        for wait in self._waiting.values():
-            self._keep(wait)
+        for event in self.under_way:
+            self._keep(event)
         events = sorted(self.events, key=lambda event: event.start_ns)
         return LogSummary(tuple(events), self._recovery(), self.bad)
 
@@ -182,24 +192,60 @@ def read_log(lines: Iterable[str]) -> LogSummary:
     Args:
         lines: Of the log, without their ends; those of a message that has several follow its head.
     """
-    reader = _Reader()
-    for stamp, level, message in _messages(lines):
-        reader.take(stamp, level, message)
+    reader, messages = _Reader(), _Messages()
+    for line in lines:
+        if message := messages.take(line):
+            reader.take(*message)
+    if message := messages.rest():
+        reader.take(*message)
     return reader.summary()
 
 
-def _messages(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """Time, level and text of each message; continuation lines join their head."""
-    head: tuple[str, str, str] | None = None
-    for line in lines:
+class LogFollower:
+    """Hears a log line by line while it is written."""
+
+    def __init__(self) -> None:
+        self._reader, self._messages = _Reader(), _Messages()
+
+    def hear(self, lines: Sequence[str]) -> tuple[Event, ...]:
+        """What has ended since it last heard something.
+
+        Args:
+            lines: All new ones; none: what came last is whole by now.
+        """
+        for line in lines:
+            if message := self._messages.take(line):
+                self._reader.take(*message)
+        if not lines and (message := self._messages.rest()):
+            self._reader.take(*message)
+        return self._reader.told()
+
+    @property
+    def under_way(self) -> tuple[Event, ...]:
+        """What has begun, and is not told to have ended; the first of these first."""
+        return tuple(sorted(self._reader.under_way, key=lambda event: event.start_ns))
+
+
+class _Messages:
+    """Puts messages together: continuation lines join their head."""
+
+    def __init__(self) -> None:
+        self._head: _Message | None = None
+
+    def take(self, line: str) -> _Message | None:
+        """The message that ends where this line begins another."""
         if (match := _LINE.match(line)) and _is_time(match[1]):
-            if head:
-                yield head
-            head = (match[1], match[3], match[4][:_MESSAGE_CHARS])
-        elif head and len(head[2]) < _MESSAGE_CHARS:
-            head = (head[0], head[1], f"{head[2]} {line.strip()}"[:_MESSAGE_CHARS])
-    if head:
-        yield head
+            before, self._head = self._head, (match[1], match[3], match[4][:_MESSAGE_CHARS])
+            return before
+        if self._head and len(self._head[2]) < _MESSAGE_CHARS:
+            stamp, level, text = self._head
+            self._head = (stamp, level, f"{text} {line.strip()}"[:_MESSAGE_CHARS])
+        return None
+
+    def rest(self) -> _Message | None:
+        """The one that no line has ended yet."""
+        before, self._head = self._head, None
+        return before
 
 
 def _is_time(stamp: str) -> bool:

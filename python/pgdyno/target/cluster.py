@@ -28,7 +28,7 @@ from pgdyno.shell import OsUser, Process, forget_postgres_variables, run, start
 from pgdyno.target.binaries import Binaries
 from pgdyno.target.home import require_reachable
 from pgdyno.target.interface import NO_ENVIRONMENT
-from pgdyno.target.server_log import last_words, log_lines, log_text
+from pgdyno.target.server_log import LogTail, last_words, log_lines, log_text
 
 SUPERUSER = "postgres"
 DATABASE = "tpcc"
@@ -268,6 +268,10 @@ class Cluster:
     def log_lines(self) -> Iterator[str]:
         """The lines of the server's log since `start`, however long it is."""
         return log_lines(self._log)
+
+    def log_tail(self) -> LogTail:
+        """Follows that log from now on."""
+        return LogTail(self._log)
 
     def log_text(self) -> str:
         """The same as a text within a bound: its begin and its end."""

@@ -21,6 +21,7 @@ from pgdyno.model.settings import ServerFacts, Setting
 from pgdyno.model.system_errors import as_pgdyno_error, told
 from pgdyno.model.workload import Workload, database_names
 from pgdyno.shell import OsUser
+from pgdyno.target.server_log import LogTail
 
 _ROOMY = "256MB"
 NO_ENVIRONMENT: Mapping[str, str] = MappingProxyType({})
@@ -255,6 +256,10 @@ class Target(Protocol):
 
     def log_lines(self) -> Iterator[str] | None:
         """The lines of the server's log since `apply`, or None where it cannot be read."""
+        ...
+
+    def log_tail(self) -> LogTail | None:
+        """Follows that log from now on, or None where it cannot be read."""
         ...
 
     def log_text(self) -> str | None:

@@ -10,6 +10,7 @@ from pgdyno.model.errors import TargetError
 from pgdyno.model.pooler import Pooler
 from pgdyno.model.settings import Setting
 from pgdyno.target.interface import Pooled
+from pgdyno.target.server_log import LogTail
 
 
 class NotOurs:
@@ -30,6 +31,10 @@ class NotOurs:
         raise TargetError(f"{self._why} not killed")
 
     def log_lines(self) -> Iterator[str] | None:
+        """Not ours to read."""
+        return None
+
+    def log_tail(self) -> LogTail | None:
         """Not ours to read."""
         return None
 

@@ -46,6 +46,7 @@ from pgdyno.target.leftover_server import stop_leftover
 from pgdyno.target.pooler import OwnPooler, clear_pooler
 from pgdyno.target.readback import read_back, server_words
 from pgdyno.target.rehearse import REHEARSAL, rehearse
+from pgdyno.target.server_log import LogTail
 from pgdyno.target.standby import STANDBY, Standby
 
 DISK, RECORD, LEDGER = "disk", "record", "ledger"
@@ -359,6 +360,10 @@ class OwnTarget:
     def log_lines(self) -> Iterator[str] | None:
         """See `Target.log_lines`."""
         return self._cluster.log_lines() if self._cluster else None
+
+    def log_tail(self) -> LogTail | None:
+        """See `Target.log_tail`."""
+        return self._cluster.log_tail() if self._cluster else None
 
     def log_text(self) -> str | None:
         """See `Target.log_text`."""

@@ -10,6 +10,7 @@ KEPT_BYTES = 4 << 20
 LINE_BYTES = 16 << 10
 """What is read of one line; the rest of it is left out."""
 _CHUNK_BYTES = 1 << 20
+_TAIL_BYTES = 256 << 10  # that are followed at once: a second of a log of some thousand lines
 _HEAD_SHARE = 1 / 4  # a start, and the first complaints; most is told by the end
 _WORDS_BYTES = 16 << 10
 _WORDS_LINES = 6  # an error with its context, and the one that came of it
@@ -25,6 +26,34 @@ def log_lines(handle: int) -> Iterator[str]:
         rest = rest[:LINE_BYTES]
     if rest:
         yield rest.decode(errors="replace")
+
+
+class LogTail:
+    """Follows a log that is being written, from its present end on.
+
+    A log that grows faster than it is followed is skipped, so that whoever follows it stays in the
+    present.
+    """
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+        self._at = os.fstat(handle).st_size
+        self._rest = b""
+        self.unread_bytes = 0
+
+    def new_lines(self) -> list[str]:
+        """The lines that have been written since, each without its end, as `log_lines` has them."""
+        size = os.fstat(self._handle).st_size
+        if size < self._at:  # it was begun anew
+            self._at, self._rest = 0, b""
+        if (skipped := size - self._at - _TAIL_BYTES) > 0:
+            self._at, self._rest = self._at + skipped, b""
+            self.unread_bytes += skipped
+        piece = os.pread(self._handle, size - self._at, self._at)
+        self._at += len(piece)
+        *whole, rest = (self._rest + piece).split(b"\n")
+        self._rest = rest[:LINE_BYTES]
+        return [line[:LINE_BYTES].decode(errors="replace") for line in whole]
 
 
 def log_text(handle: int, most: int = KEPT_BYTES) -> str:

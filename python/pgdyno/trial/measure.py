@@ -158,7 +158,7 @@ def steps(
         warmed(ready, databases, protocol, phases.phase)
         with phases.phase("drive"):
             driven, sampled = drive_and_sample(protocol, stage, trial.round, ready, fixture,
-                                               bed.listener)  # fmt: skip
+                                               bed.listener, target.log_tail())  # fmt: skip
         unseen: tuple[str, ...] = () if guard is None else (guard.held(),)
         if stage.standby and ready.replica is not None:
             unseen = (*unseen, _BESIDE)

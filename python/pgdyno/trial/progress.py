@@ -6,12 +6,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
+from pgdyno.model.glance import Glance
 from pgdyno.model.progress import Event, PhaseBegun
 from pgdyno.model.run import TrialRecord
 
 Listener: TypeAlias = Callable[[Event], None]
+
+
+@runtime_checkable
+class Onlooker(Protocol):
+    """A listener that also has a use for what is sampled while it is sampled."""
+
+    def glance(self, seen: Glance) -> None:
+        """Be shown; it is called by a thread of its own, about once a second."""
 
 
 @dataclass(slots=True)

@@ -31,8 +31,10 @@ from pgdyno.sample.samplers import samplers_for, samplers_of
 from pgdyno.session import own_session
 from pgdyno.target.interface import Ready, on_server
 from pgdyno.target.open_target import pgbench_program
+from pgdyno.target.server_log import LogTail
+from pgdyno.trial.looking_on import looking_on
 from pgdyno.trial.sampled import Sampled, growth
-from pgdyno.trial.servers import recorders_of_servers, with_servers
+from pgdyno.trial.servers import ALONE, recorders_of_servers, with_servers
 from pgdyno.workload.describe import describe
 
 Progress = Callable[[DriveProgress], None]
@@ -78,6 +80,7 @@ def drive_and_sample(
     ready: Ready,
     fixture: Fixture,
     progress: Progress,
+    tail: LogTail | None = None,
 ) -> tuple[Driven, Sampled]:
     """Drive one window of a stage on a server that is ready.
 
@@ -87,7 +90,8 @@ def drive_and_sample(
         round_number: The first rounds may be anchors.
         ready: The server.
         fixture: What it was loaded with.
-        progress: Told twice a second.
+        progress: Told twice a second; an `Onlooker` is shown what is sampled, too.
+        tail: Of the server's log, for onlookers; None: it is not ours to read.
 
     Returns:
         What was measured by the driver, and what was sampled meanwhile.
@@ -120,6 +124,8 @@ def drive_and_sample(
         recorder = stack.enter_context(Recorder(samplers_of(subject), protocol.telemetry))
         beside = recorders_of_servers(ready, workload, subject, own, stack)
         watch.recorders = (recorder, *(one for _, one in beside))
+        alone = [one for server, one in beside if server == ALONE]
+        stack.enter_context(looking_on(progress, (recorder, *alone), tail))
         c_load = fixture.loaded.c_load if fixture.loaded else None
         driven = drive_by_engine(ready, workload, protocol, c_load, watch, pace)
         watch.ended()

@@ -73,3 +73,23 @@ def test_who_waits_is_woken_by_news_and_by_the_end() -> None:
     assert heard[-1][2]
     assert sum(count for _, count, _ in heard) == 2
     assert (latest.viewers, latest.viewers_max) == (0, 1)
+
+
+def test_a_part_is_made_when_somebody_looks_and_once() -> None:
+    latest, made = LatestParts(), [0]
+
+    def make() -> int:
+        made[0] += 1
+        return made[0]
+
+    for _ in range(3):
+        latest.put_later("now", make)
+    assert made == [0]
+    version, parts, _ = latest.newer(0, 0.0)
+    assert (parts, made) == ([("now", b"1")], [1])
+    assert latest.newer(0, 0.0)[1] == parts, "who comes later sees the same"
+    latest.put_later("now", make)
+    assert latest.newer(version, 0.0)[1] == [("now", b"2")]
+    latest.put("now", None)
+    assert latest.newer(version, 0.0)[1] == [("now", b"null")]
+    assert made == [2]

@@ -16,11 +16,13 @@ import pytest
 from pgdyno.live import metrics, reference
 from pgdyno.live.buckets import BOUNDS_NS, cumulative
 from pgdyno.live.run_progress import Moment
+from pgdyno.live.running import Running
 from pgdyno.live.so_far import look, parts
 from pgdyno.model.openmetrics import Family, Sample, exposition, histogram, sample_name
 from pgdyno.model.progress import DriveProgress
 from pgdyno.store import RunFile
 from pgdyno.store.histogram import merged_quantiles, recorded
+from tests.data.glances import glance
 from tests.data.hdr import encode
 from tests.data.hostile import ENDS
 from tests.data.miniature import write_miniature
@@ -86,12 +88,17 @@ def samples(run: Path) -> Iterator[Sample]:
     found, counted = look(run), metrics.Counted()
     assert found.telemetry is not None
     device = replace(found.telemetry.devices[0], busy_share=0.25)
+    running = Running()
     found = replace(found, telemetry=replace(found.telemetry, devices=(device,)))
     drive = DriveProgress("window", 3, 4.0, {"new_order": 10}, {}, 1, 2, 3, 4, connected=8)
-    moment = Moment("drive", 6, 9, 200.5, 0.5, number=7, round=3, stage="tuned", drive=drive)
+    moment = Moment("drive", 6, 9, 200.5, 0.5, number=7, round=3, stage="tuned", drive=drive,
+                    latency_s=0.02)  # fmt: skip
     counted.hear(moment)
+    running.hear(moment)
+    running.glance(glance(4))
     yield from metrics.of_moment(moment)
     yield from metrics.of_counted(counted)
+    yield from metrics.of_running(running)
     yield from metrics.of_run(found, moment.stage)
     yield from metrics.Responses(merged_quantiles, recorded).samples(found.ever)
     yield Sample(metrics.CPU, (), 0.5)
@@ -124,6 +131,44 @@ def test_values_are_those_of_the_run(run: Path, scraped: Read) -> None:
     assert scraped["pgdyno_trials", (("state", "planned"),)] == 3
     assert scraped["pgdyno_trials", (("state", "invalid"),)] == 1
     assert scraped["pgdyno_connections", ()] == 8
+    assert scraped["pgdyno_trial_response_mean_seconds", ()] == 0.02
+
+
+def test_the_slowest_requests_are_those_of_the_page(run: Path, scraped: Read) -> None:
+    found = look(run)
+    told = {
+        (("stage", stage.name), ("base", tail.base), ("kind", tail.kind),
+         ("percentile", tail.percentile), ("bound", bound)): value
+        for stage in found.facts.stages for tail in stage.tails
+        for bound, value in (("low", tail.low), ("estimate", tail.ratio), ("high", tail.high))
+        if value is not None
+    }  # fmt: skip
+    served = {labels: v for (name, labels), v in scraped.items()
+              if name == "pgdyno_stage_response_ratio"}  # fmt: skip
+    assert served == told
+    assert {labels[0][1] for labels in told} == {"tuned", "async-commit"}
+
+    page: Any = parts(found)["found"]
+    tuned = next(one for one in page["tails"] if one["stage"] == "tuned")
+    percentile = tuned["of"].rpartition(" ")[2]
+    labels = (("stage", "tuned"), ("base", "initdb"), ("kind", "new_order"),
+              ("percentile", percentile))  # fmt: skip
+    assert tuned["ratio"] == told[*labels, ("bound", "estimate")]
+    assert (tuned["low"], tuned["high"]) == (
+        told[*labels, ("bound", "low")], told[*labels, ("bound", "high")],
+    )  # fmt: skip
+    assert tuned["text"].startswith("×")
+
+
+def test_devices_of_the_trial_that_runs_stand_beside_those_of_the_last(scraped: Read) -> None:
+    flushes = (("device", "vda"), ("request", "flush"))
+    assert scraped["pgdyno_trial_device_requests_per_second", flushes] == 400
+    assert scraped["pgdyno_trial_device_request_seconds", flushes] == 0.0005
+    assert scraped["pgdyno_device_requests_per_second", flushes] == pytest.approx(410, rel=0.1)
+    assert scraped["pgdyno_trial_device_busy_ratio", flushes[:1]] == 0.62
+    assert scraped["pgdyno_device_busy_ratio", flushes[:1]] == 0.25
+    assert scraped["pgdyno_trial_active_sessions", (("class", "flush"),)] == 1.5
+    assert scraped["pgdyno_trial_cpu_ratio", (("state", "iowait"),)] == 0.1
 
 
 def test_active_sessions_are_those_of_the_report_here_and_on_the_page(
@@ -135,7 +180,9 @@ def test_active_sessions_are_those_of_the_report_here_and_on_the_page(
         for one in found.facts.sessions
         for share in one.by["class"]
     }
-    served = {labels: v for (name, labels), v in scraped.items() if name.endswith("_sessions")}
+    served = {
+        labels: v for (name, labels), v in scraped.items() if name == "pgdyno_stage_active_sessions"
+    }
     assert served == told
     assert {labels[0][1] for labels in told} == {one.name for one in found.facts.stages}
 

@@ -10,7 +10,8 @@ from typing import Literal
 import pytest
 
 import pgdyno
-from pgdyno.live.line import POINTS_MAX, Line
+from pgdyno.live.line import Line
+from pgdyno.live.over_time import POINTS_MAX
 from pgdyno.live.run_progress import PHASES, Moment, RunProgress, driving_text, rates
 from pgdyno.model.progress import (
     DriveProgress,

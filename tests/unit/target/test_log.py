@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pgdyno.sample.server_log import read_log
-from pgdyno.target.server_log import LINE_BYTES, last_words, log_lines, log_text
+from pgdyno.target.server_log import LINE_BYTES, LogTail, last_words, log_lines, log_text
 
 HEAD = "2026-11-21 22:10:00.100 UTC [11] LOG:  starting PostgreSQL 18.6\n"
 NOISE = "2026-11-21 22:10:05.000 UTC [12] LOG:  statement: SELECT 1 -- and so on\n"
@@ -72,3 +72,33 @@ def test_a_log_larger_than_memory_is_read(log: int) -> None:
     assert kept.endswith(TAIL)
     assert peak < 24 * MIB
     assert max(map(len, log_lines(log))) <= LINE_BYTES
+
+
+def test_a_tail_tells_what_comes_from_now_on(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("w+b", buffering=0) as file:
+        file.write(b"before\n")
+        tail = LogTail(file.fileno())
+        assert tail.new_lines() == []
+        file.write(b"one\ntw")
+        assert tail.new_lines() == ["one"]
+        file.write(b"o\n\xff\n")
+        assert tail.new_lines() == ["two", "\ufffd"]
+        file.seek(0)
+        file.truncate()
+        file.write(b"new\n")
+        assert tail.new_lines() == ["new"], "it was begun anew"
+        assert tail.unread_bytes == 0
+
+
+def test_a_tail_stays_in_the_present_whatever_comes(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("w+b", buffering=0) as file:
+        tail = LogTail(file.fileno())
+        file.write(b"x" * (3 << 20) + b"\nlast\n")
+        lines = tail.new_lines()
+        assert lines[-1] == "last"
+        assert max(map(len, lines)) <= LINE_BYTES
+        assert tail.unread_bytes == (3 << 20) + 6 - (256 << 10)
+        file.write(b"y" * (LINE_BYTES * 3))
+        assert tail.new_lines() == []
+        file.write(b"\n")
+        assert tail.new_lines() == ["y" * LINE_BYTES]

@@ -34,6 +34,9 @@ class Nobody:
     def log_lines(self) -> None:
         return None
 
+    def log_tail(self) -> None:
+        return None
+
     def log_text(self) -> None:
         return None
 

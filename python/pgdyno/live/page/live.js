@@ -72,7 +72,7 @@
     const [first, second] = it.figures;
     put("rate", first ? first[0] : "–");
     put("rate-unit", first ? first[1] : "");
-    put("rate-second", second ? second.join(" ") : "");
+    put("rate-second", [second ? second.join(" ") : "", it.latency].filter(Boolean).join(", "));
     put("said", measured ? `${where}, stage ${it.stage}, ${it.phase}` : it.step || it.phase);
     showBar();
     showLine(it);
@@ -122,8 +122,8 @@
     return [1, 2, 5, 10].map((it) => it * size).find((it) => it >= rough);
   }
 
-  // Values over seconds from zero up, with bands behind them.
-  function overTime(ident, { from, to, highest, points, colour, bands, words }) {
+  // Axes of values over seconds, from zero up, with bands behind what is drawn.
+  function axes(ident, { from, to, highest, bands, words, scale = short }) {
     const { svg, width, height } = canvas(ident, 190, words);
     const box = { left: 44, right: width - 8, top: 8, bottom: height - 24 };
     const x = (s) => box.left + ((s - from) / Math.max(1e-9, to - from)) * (box.right - box.left);
@@ -139,18 +139,39 @@
     const up = step(highest, 4);
     for (let value = 0; value <= highest; value += up) {
       svg.append(draw("line", { class: "rule", x1: box.left, x2: box.right, y1: y(value), y2: y(value) }));
-      svg.append(draw("text", { x: box.left - 6, y: y(value) + 4, "text-anchor": "end" }, short(value)));
+      svg.append(draw("text", { x: box.left - 6, y: y(value) + 4, "text-anchor": "end" }, scale(value)));
     }
     const along = step(to - from, Math.max(2, width / 110));
     for (let second = Math.ceil(from / along) * along; second <= to; second += along) {
       const anchor = x(second) > box.right - 20 ? "end" : "middle";
       svg.append(draw("text", { x: x(second), y: height - 6, "text-anchor": anchor }, `${+second.toFixed(6)} s`));
     }
+    return { svg, x, y };
+  }
+
+  function overTime(ident, { points, colour, ...of }) {
+    const { svg, x, y } = axes(ident, of);
     for (const run of runs(points)) {
       const path = run.map(([s, v]) => `${x(s).toFixed(1)},${y(v).toFixed(1)}`).join(" ");
       const [first, last] = [x(run[0][0]).toFixed(1), x(run.at(-1)[0]).toFixed(1)];
-      svg.append(draw("polygon", { class: "below", points: `${first},${box.bottom} ${path} ${last},${box.bottom}` }, null, colour));
+      svg.append(draw("polygon", { class: "below", points: `${first},${y(0)} ${path} ${last},${y(0)}` }, null, colour));
       svg.append(draw("polyline", { class: "curve", points: path }, null, colour));
+    }
+  }
+
+  // Layers on top of each other, each as wide as its step; where nothing is known there is nothing.
+  function stacked(ident, { layers, stepOf, ...of }) {
+    const { svg, x, y } = axes(ident, of);
+    const below = new Array(layers[0].values.length).fill(0);
+    for (const layer of layers) {
+      for (const run of runs(layer.values.map((value, index) => [index, value]))) {
+        const upper = run.flatMap(([index, value]) => [
+          [index * stepOf, below[index] + value], [(index + 1) * stepOf, below[index] + value]]);
+        const lower = run.flatMap(([index]) => [[index * stepOf, below[index]], [(index + 1) * stepOf, below[index]]]);
+        const path = [...upper, ...lower.toReversed()].map(([s, v]) => `${x(s).toFixed(1)},${y(v).toFixed(1)}`);
+        svg.append(draw("polygon", { class: "layer", points: path.join(" ") }, null, layer.colour));
+      }
+      layer.values.forEach((value, index) => { below[index] += value ?? 0; });
     }
   }
 
@@ -181,17 +202,19 @@
     });
   }
 
-  function showRatios(found) {
-    const rows = found.ratios.filter((it) => it.ratio !== null);
-    at("ratios").hidden = rows.length === 0;
+  // Ratios with their intervals, a row for each stage.
+  function showRatios(ident, found, more = "") {
+    const rows = found.filter((it) => it.ratio !== null);
+    at(ident).hidden = rows.length === 0;
     if (!rows.length) return;
     const base = [...new Set(rows.map((it) => it.base))];
-    put("ratios-caption", base.length === 1
+    put(`${ident}-caption`, (base.length === 1
       ? `The dot is the ratio to ${base[0]}, the bar its interval; the dashed line is no difference.`
-      : "Each against the first stage of its load; the bar is the interval, the dashed line no difference.");
+      : "Each against the first stage of its load; the bar is the interval, the dashed line no difference.")
+      + more);
     const words = rows.map((it) => `${it.stage} ${it.text} of ${it.base}, ${it.interval}, ${it.verdict}`);
     const each = 46;
-    const { svg, width, height } = canvas("ratios-plot", rows.length * each + 26, words.join("; "));
+    const { svg, width, height } = canvas(`${ident}-plot`, rows.length * each + 26, words.join("; "));
     const ends = rows.flatMap((it) => [it.ratio, it.low ?? it.ratio, it.high ?? it.ratio, 1]);
     const [low, high] = [Math.min(...ends), Math.max(...ends)];
     const margin = Math.max(0.02, (high - low) * 0.08);
@@ -206,8 +229,8 @@
     rows.forEach((it, index) => {
       const y = index * each;
       const colour = colourOf(it.stage);
-      svg.append(draw("text", { class: "name", x: 8, y: y + 14 }, fitted(it.stage, width - 190)));
-      svg.append(draw("text", { class: "strong", x: width - 8, y: y + 14, "text-anchor": "end" }, `${it.text}, ${it.verdict.split(",")[0]}`));
+      svg.append(draw("text", { class: "name", x: 8, y: y + 14 }, fitted(it.stage, width - (it.of ? 290 : 190))));
+      svg.append(draw("text", { class: "strong", x: width - 8, y: y + 14, "text-anchor": "end" }, `${it.of ? `${it.of} ` : ""}${it.text}, ${it.verdict.split(",")[0]}`));
       if (it.low !== null && it.high !== null) {
         svg.append(draw("line", { class: "whisker", x1: x(it.low), x2: x(it.high), y1: y + 28, y2: y + 28 }, null, colour));
       }
@@ -218,6 +241,54 @@
   function fitted(text, width) {
     const most = Math.max(6, Math.floor(width / 7));
     return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+  }
+
+  // -- the trial that runs ---------------------------------------------------------------------------
+
+  function keys(ident, found) {
+    at(ident).replaceChildren(...found.map(([label, colour]) => {
+      const mark = make("span", "mark band");
+      mark.style.setProperty("--colour", colour);
+      return make("li", "", mark, label);
+    }));
+  }
+
+  function showRunning(it) {
+    at("running-none").hidden = it !== null;
+    at("running-some").hidden = it === null;
+    if (it === null) return;
+    showSessions(it.sessions);
+    showCpus(it.cpus);
+    fill("classes", it.classes);
+    fill("devices-now", it.devices);
+    fill("events-now", it.events);
+    at("log").hidden = !it.log;
+    put("log", it.log);
+  }
+
+  function showSessions(it) {
+    at("sessions").hidden = it === null;
+    if (it === null) return;
+    const layers = it.groups.map((one) => ({ ...one, colour: `var(--wait-${one.name})` }));
+    const sums = layers[0].values.map((_, index) => layers.reduce((sum, one) => sum + (one.values[index] ?? 0), 0));
+    keys("sessions-keys", layers.map((one) => [one.label, one.colour]));
+    stacked("sessions-plot", {
+      layers, stepOf: it.step_s, from: 0, to: Math.max(10, sums.length * it.step_s),
+      highest: Math.max(1, ...sums) * 1.08, bands: [],
+      words: `Active sessions in this trial, now ${short(sums.at(-1))}.`,
+    });
+  }
+
+  function showCpus(it) {
+    at("cpus").hidden = it === null;
+    if (it === null) return;
+    put("cpus-text", it.text);
+    overTime("cpus-plot", {
+      from: 0, to: Math.max(10, it.values.length * it.step_s), highest: 1, bands: [],
+      points: it.values.map((value, index) => [(index + 0.5) * it.step_s, value]),
+      colour: "var(--wait-cpu)", scale: (value) => `${Math.round(100 * value)}%`,
+      words: `Line of how busy the CPUs are: ${it.text}`,
+    });
   }
 
   // -- stages so far: the blocks of the report -----------------------------------------------------
@@ -299,6 +370,18 @@
     return make("div", "", caption, scroll);
   }
 
+  // A table in place of the one before: whoever reads in it stays where they are.
+  function fill(ident, found) {
+    const before = at(ident).querySelector(".scroll");
+    const [top, left] = before ? [before.scrollTop, before.scrollLeft] : [0, 0];
+    const focused = before !== null && document.activeElement === before;
+    at(ident).replaceChildren(...(found ? [table(found)] : []));
+    const now = at(ident).querySelector(".scroll");
+    if (!now) return;
+    [now.scrollTop, now.scrollLeft] = [top, left];
+    if (focused) now.focus({ preventScroll: true });
+  }
+
   function showFound(it) {
     at("found-none").hidden = it !== null;
     at("found-some").hidden = it === null;
@@ -308,7 +391,8 @@
     at("cards").replaceChildren(...it.cards.map(card));
     put("caution", it.caution);
     at("tables").replaceChildren(...it.tables.map(table));
-    showRatios(it);
+    showRatios("ratios", it.ratios);
+    showRatios("tails", it.tails, " Above 1 they take longer.");
   }
 
   // -- the last trial ------------------------------------------------------------------------------
@@ -320,9 +404,8 @@
     const name = `Trial ${it.number} · ${it.stage} · round ${it.round}`;
     put("timeline-title", it.state === "finished" ? name : `${name} · ${it.state}`);
     showTimeline(it);
-    for (const [ident, found] of [["devices", it.devices], ["events", it.events]]) {
-      at(ident).replaceChildren(...(found ? [table(found)] : []));
-    }
+    fill("devices", it.devices);
+    fill("events", it.events);
   }
 
   function showTimeline(it) {
@@ -335,15 +418,11 @@
       { from: one.start_s, to: one.end_s, colour: "var(--checkpoint)" }));
     const outages = line.outages.map(([begin, end]) => (
       { from: begin, to: end, colour: "var(--outage)" }));
-    const keys = [];
-    if (checkpoints.length) keys.push(["checkpoint", "var(--checkpoint)"]);
-    if (outages.length) keys.push(["connections lost", "var(--outage)"]);
-    if (from < 0) keys.push(["warm-up, not counted", "var(--warmup)"]);
-    at("timeline-keys").replaceChildren(...keys.map(([label, colour]) => {
-      const mark = make("span", "mark band");
-      mark.style.setProperty("--colour", colour);
-      return make("li", "", mark, label);
-    }));
+    const met = [];
+    if (checkpoints.length) met.push(["checkpoint", "var(--checkpoint)"]);
+    if (outages.length) met.push(["connections lost", "var(--outage)"]);
+    if (from < 0) met.push(["warm-up, not counted", "var(--warmup)"]);
+    keys("timeline-keys", met);
     overTime("timeline-plot", {
       from, to: Math.max(line.window_s, line.second.at(-1) + line.step_s / 2),
       highest: Math.max(1, ...line.tpm) * 1.08, points, colour: colourOf(it.stage),
@@ -372,6 +451,7 @@
     at("ended").hidden = false;
     at("desk").hidden = true;
     at("line").hidden = true;
+    showRunning(null);
     link("over", "ended");
     showBar();
   }
@@ -384,12 +464,13 @@
   }
 
   const shows = {
-    head: showHead, progress: showProgress, trials: showBar, found: showFound, last: showLast,
+    head: showHead, progress: showProgress, running: showRunning, trials: showBar, found: showFound,
+    last: showLast,
     notes: showNotes, trouble: showTrouble, end: showEnd, ping: () => {},
   };
 
   function show(name) {
-    if (name in parts && !(name === "progress" && parts.end)) shows[name](parts[name]);
+    if (name in parts && !(["progress", "running"].includes(name) && parts.end)) shows[name](parts[name]);
   }
 
   let stream;
@@ -427,7 +508,7 @@
   let redraw;
   addEventListener("resize", () => {
     cancelAnimationFrame(redraw);
-    redraw = requestAnimationFrame(() => ["progress", "found", "last"].forEach(show));
+    redraw = requestAnimationFrame(() => ["progress", "running", "found", "last"].forEach(show));
   });
 
   // -- theme, as in the report ---------------------------------------------------------------------------

@@ -5,21 +5,10 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from pgdyno.analysis.facts import Facts, TrialFacts
-from pgdyno.analysis.session_facts import GROUPS, SessionLine
+from pgdyno.analysis.session_facts import GROUP_LABELS, GROUPS, SessionLine
 from pgdyno.analysis.timeline_facts import Timeline
 from pgdyno.report.charts import look, time_axis
 from pgdyno.report.charts.chart import Chart, Key, Panel
-
-LABELS = {
-    "cpu": "on a CPU",
-    "cpu_wait": "waits for a CPU",
-    "wal": "WAL",
-    "io": "reads, writes",
-    "lock": "locks of rows and objects",
-    "latch": "short locks within the server",
-    "client": "its client",
-    "other": "other waits",
-}
 
 
 def _colour(group: str) -> str:
@@ -60,7 +49,7 @@ def _panel(
             stackgroup=f"sessions {part.start}",
             line={"color": _colour(group), "width": 0},
             fillcolor=_colour(group),
-            hovertemplate=f"%{{x:.0f}} s<br>{LABELS[group]}: %{{y:.1f}}<extra></extra>",
+            hovertemplate=f"%{{x:.0f}} s<br>{GROUP_LABELS[group]}: %{{y:.1f}}<extra></extra>",
         )
         for part in time_axis.unbroken(line.second, line.step_s)
         for group in GROUPS
@@ -83,7 +72,8 @@ def _panel(
     title = time_axis.title(trial)
     means = {name: sum(values) / len(values) for name, values in line.groups.items()}
     parts = ", ".join(
-        f"{LABELS[name]} {mean:.1f}" for name, mean in sorted(means.items(), key=lambda m: -m[1])
+        f"{GROUP_LABELS[name]} {mean:.1f}"
+        for name, mean in sorted(means.items(), key=lambda m: -m[1])
     )
     ends = (
         f"; between {min(line.least):.1f} and {max(line.greatest):.1f} in single seconds"
@@ -106,7 +96,7 @@ def _held(values: tuple[float, ...]) -> tuple[float, ...]:
 
 def _keys(facts: Facts) -> tuple[Key, ...]:
     met = {group for line in _lines(facts).values() for group in line.groups}
-    groups = tuple(Key(LABELS[one], _colour(one), "bar") for one in GROUPS if one in met)
+    groups = tuple(Key(GROUP_LABELS[one], _colour(one), "bar") for one in GROUPS if one in met)
     joined = any(line.least for line in _lines(facts).values())
     ends = (Key("all together in the second with the fewest, and the most", look.INK, "line"),)
     return (*groups, *ends * joined, *time_axis.band_keys(facts))
