@@ -9,6 +9,7 @@ import numpy as np
 
 from pgdyno import core
 from pgdyno.analysis.facts import Facts, TrialFacts
+from pgdyno.analysis.process_line_facts import ProcessLine
 from pgdyno.analysis.profile_facts import Branch, ProfileFacts, ProfileStage, Tree
 from pgdyno.analysis.profile_tree import NODES_MAX
 from pgdyno.analysis.run import analyse
@@ -17,6 +18,7 @@ from pgdyno.analysis.signal_facts import ResponseMap, Signal, SignalLine
 from pgdyno.analysis.signals import PARTS_MAX
 from pgdyno.analysis.timeline_facts import Checkpoint, Mark, Timeline
 from pgdyno.analysis.trials import MARKS_MAX, POINTS_MAX
+from pgdyno.sample.process_roles import ROLES
 from pgdyno.store import RunFile
 from tests.data.looked_at import looked_at
 from tests.data.miniature import CHARACTERS, write_miniature
@@ -53,10 +55,19 @@ def an_hour(folder: Path) -> Facts:
     )  # fmt: skip
     profiles = _profiles(rng, [one.name for one in facts.stages])
     telemetry = looked_at([one.name for one in facts.stages], "")
-    maps = tuple(_map(rng, one) for one in first)
     return replace(
         facts, trials=trials, sessions=sessions, signals=signals, profiles=profiles,
-        telemetry=telemetry, response_maps=maps,
+        process_lines=tuple(_processes(rng, one) for one in first),
+        telemetry=telemetry, response_maps=tuple(_map(rng, one) for one in first),
+    )  # fmt: skip
+
+
+def _processes(rng: np.random.Generator, trial: TrialFacts) -> ProcessLine:
+    """All roles that a server can have."""
+    second = tuple(float(f"{one:.3f}") for one in np.linspace(1.0, WINDOW_S - 1, PARTS_MAX))
+    return ProcessLine(
+        trial.number, trial.stage, WINDOW_S / PARTS_MAX, second,
+        {role: _values(rng, PARTS_MAX) for role in (*ROLES, "unseen")},
     )  # fmt: skip
 
 

@@ -74,6 +74,7 @@ from tests.data.hosts import DRIVEN
 from tests.data.imported import FOLDER
 from tests.data.looked_at import looked_at
 from tests.data.miniature import CHARACTERS, a_result, write_miniature
+from tests.data.over_time import over_time
 from tests.data.probed import MEMORY, floor, probed
 from tests.data.servers_result import NAMES
 from tests.data.views import with_views
@@ -244,7 +245,7 @@ def _of_a_running_server(facts: Facts) -> Facts:
 def filled(facts: Facts) -> Facts:
     """The facts with all that only some runs have."""
     facts = _of_a_running_server(facts)
-    return with_views(_with_what_the_server_counted(_with_what_was_found(facts)))
+    return over_time(with_views(_with_what_the_server_counted(_with_what_was_found(facts))))
 
 
 def _with_what_the_server_counted(facts: Facts) -> Facts:

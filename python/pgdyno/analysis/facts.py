@@ -18,6 +18,7 @@ from pgdyno.analysis.drill_facts import MeasuredLoss
 from pgdyno.analysis.earlier_facts import EarlierReportFacts
 from pgdyno.analysis.host_facts import FleetFacts
 from pgdyno.analysis.others import OtherConditions
+from pgdyno.analysis.process_line_facts import ProcessLine
 from pgdyno.analysis.profile_facts import ProfileFacts
 from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.analysis.replica_facts import ReplicaRow
@@ -403,6 +404,7 @@ class Facts:
     processes: tuple[ProcessRow, ...]  # of the server, by role
     signals: tuple[Signal, ...]  # host and server over time
     response_maps: tuple[ResponseMap, ...]  # of stages whose driver kept times over time
+    process_lines: tuple[ProcessLine, ...]  # CPUs of the server's processes over time
     wal: tuple[StageWal, ...]  # of stages whose windows' WAL was read
     statements: tuple[StatementRow, ...]  # none where the server did not count them
     tables: tuple[TableRow, ...]

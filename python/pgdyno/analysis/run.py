@@ -18,6 +18,7 @@ from pgdyno.analysis.judged import cycles_of, judged, plan_in
 from pgdyno.analysis.losses import Losses
 from pgdyno.analysis.one_device import against_itself, disks_below
 from pgdyno.analysis.others import OtherConditions, beside_each_other, other_conditions
+from pgdyno.analysis.process_lines import process_lines
 from pgdyno.analysis.processes import process_rows
 from pgdyno.analysis.profile_facts import ProfileFacts
 from pgdyno.analysis.profiles import profile_facts
@@ -99,6 +100,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         processes=process_rows(names, finished),
         signals=signals(names, finished, series, snapshots),
         response_maps=response_maps(names, finished, series),
+        process_lines=process_lines(names, finished, series),
         statements=statement_rows(names, finished, snapshots),
         wal=stage_wal(names, finished), tables=table_rows(names, finished, snapshots),
         plans=plan_facts(names, finished, snapshots),

@@ -191,7 +191,7 @@ def _relation_of(key: Key) -> str:
 
 
 def _queued_of(key: Key) -> str | None:
-    found = _class_of(key)
+    found = class_of(key)
     return found and (_QUEUED if group_of(found) == _LOCK else _NOT_QUEUED)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from pgdyno.model.event_detail import EventDetail
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,7 @@ class Checkpoint:
     cause: str | None
     written_s: float | None = None  # when its buffers were written; None: not known, or cut off
     flushed_s: float | None = None  # when its files were flushed; None: the same
+    detail: EventDetail = field(default_factory=EventDetail)  # all that the log tells of it
 
 
 @dataclass(frozen=True, slots=True)

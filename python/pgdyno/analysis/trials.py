@@ -182,7 +182,8 @@ def _checkpoints(result: TrialResult, ends: tuple[float, float]) -> tuple[Checkp
         span = _cut((event.start_ns - begin) / NS, end, ends)
         if span is not None:
             start_s = (event.start_ns - begin) / NS
-            found.append(Checkpoint(*span, event.detail.cause, *_phases(start_s, event, ends)))
+            phases = _phases(start_s, event, ends)
+            found.append(Checkpoint(*span, event.detail.cause, *phases, event.detail))
     return tuple(found)
 
 

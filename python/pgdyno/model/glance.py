@@ -40,4 +40,4 @@ class Glance:
     counts: dict[str, int] = field(default_factory=dict)  # by kind, of all that ended
     under_way: tuple[Event, ...] = ()  # the first ones that have begun, and are not told to end
     unread_bytes: int = 0  # of a log that grows faster than it is followed
-    follows_log: bool = False  # else nobody knows what happens: it is not ours to read
+    follows_log: bool = False  # else it is not known what happens: the server is not ours

@@ -20,6 +20,7 @@ from plotly.offline import get_plotlyjs
 from pgdyno.analysis.facts import Facts
 from pgdyno.model.text import visible, visible_within
 from pgdyno.report.charts import Chart, Key, Panel, charts
+from pgdyno.report.charts.time_axis import ABOVE
 from pgdyno.report.compose import compose
 from pgdyno.report.document import Document, Figure, Flames
 from pgdyno.report.flame import flame_data
@@ -100,7 +101,8 @@ def render_document(
 ) -> str:
     """A page of a document and its charts; `pgdyno` (a version) and `ident` say what made it."""
     figures: dict[str, Any] = {}
-    drawn = {name: _draw(name, drawing, figures) for name, drawing in drawings.items()}
+    above: list[Any] = []
+    drawn = {name: _draw(name, drawing, figures, above) for name, drawing in drawings.items()}
     page = files("pgdyno.report") / "page"
     flames = {
         block.name: visible_within(flame_data(block.tree))
@@ -113,7 +115,7 @@ def render_document(
         document=document,
         facts={"pgdyno": pgdyno, "ident": ident},
         charts=drawn,
-        figures=_json(figures),
+        figures=_json({"figures": figures, "above": above}),
         style=(page / "report.css").read_text("utf-8"),
         scripts=[(page / name).read_text("utf-8") for name in ("colour.js", "report.js")],
         plotly=get_plotlyjs(),
@@ -126,16 +128,34 @@ def render_document(
     )
 
 
-def _draw(name: str, drawing: Drawing, figures: dict[str, Any]) -> _Chart:
-    """A chart for the template; its figures are added to those of the page."""
+def _draw(name: str, drawing: Drawing, figures: dict[str, Any], above: list[Any]) -> _Chart:
+    """A chart for the template; its figures are added to those of the page.
+
+    Args:
+        name: Of the chart.
+        drawing: Its panels.
+        figures: Of the page, by their elements.
+        above: What happened in trials, of which many drawings show the same.
+    """
     panels = []
     for number, panel in enumerate(drawing.panels, 1):
         ident = f"chart-{name}-{number}"
-        figures[ident] = visible_within(json.loads(panel.figure.to_json()))
+        figures[ident] = _once(visible_within(json.loads(panel.figure.to_json())), above)
         panels.append(_Panel(ident, panel.title, panel.alt))
     return _Chart(
         drawing.title, drawing.caption, drawing.height, drawing.across, drawing.keys, tuple(panels)
     )
+
+
+def _once(figure: dict[str, Any], above: list[Any]) -> dict[str, Any]:
+    """The same, with the place of what happened in its trial instead of that itself."""
+    marks = [trace for trace in figure["data"] if trace.get("yaxis") == ABOVE]
+    if not marks:
+        return figure
+    if marks not in above:
+        above.append(marks)
+    data = [trace for trace in figure["data"] if trace.get("yaxis") != ABOVE]
+    return figure | {"data": data, "above": above.index(marks)}
 
 
 def _environment() -> Environment:

@@ -17,6 +17,7 @@ from pgdyno.report.charts import charts, look
 from pgdyno.report.html import render
 from tests.data.imported import FOLDER
 from tests.data.miniature import write_miniature
+from tests.data.over_time import process_line
 from tests.unit.conftest import analysed
 
 
@@ -143,10 +144,80 @@ def test_what_the_log_tells_stands_above_the_line_where_it_happened(facts: Facts
     line, lock, error = panel.figure.data
     assert lock.x == (3.0, 5.5, None)
     assert error.x == (6.0, 6.001, None)
-    assert lock.y[0] > max(line.y)
+    assert max(line.y) < panel.figure.layout.yaxis.range[1]
+    assert (lock.yaxis, lock.y[0]) == ("y2", panel.figure.layout.yaxis2.range[1])
     assert "<b>" not in lock.text[0]
     assert "1 lock wait and 1 error" in panel.alt
     assert {"wait for a lock", "error"} <= {key.label for key in chart.keys(told)}
+
+
+OVER_TIME = ("timeline", "active_sessions", "signals", "process_cpu")
+
+
+def _all_over_time(facts: Facts) -> Facts:
+    """With a signal, who used the CPUs and an error in every trial."""
+    failed = Mark("error", 6.0, 6.001, "ERROR: no")
+    trials = tuple(
+        replace(one, timeline=one.timeline and replace(one.timeline, marks=(failed,)))
+        for one in facts.trials
+    )
+    first = [next(one for one in trials if one.stage == stage.name) for stage in facts.stages]
+    lines = tuple(SignalLine(one.number, one.stage, (1.0, 2.0), (0.0, 5.0)) for one in first)
+    return replace(
+        facts, trials=trials, signals=(Signal("WAL written", "B/s", lines),),
+        process_lines=tuple(process_line(one) for one in first),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OVER_TIME)
+def test_what_happened_stands_above_every_chart_over_time(facts: Facts, name: str) -> None:
+    told, chart = _all_over_time(facts), charts()[name]
+    for panel in chart.panels(told):
+        (above,) = [trace for trace in panel.figure.data if trace.yaxis == "y2"]
+        assert above.x == (6.0, 6.001, None)
+    assert {"error", "checkpoint"} <= {key.label for key in chart.keys(told)}
+    assert all("yaxis2" not in panel.figure.layout for panel in chart.panels(facts))
+
+
+@pytest.mark.parametrize("name", OVER_TIME)
+def test_a_window_that_ends_before_the_longest_is_seen_to_end(facts: Facts, name: str) -> None:
+    told, chart = _all_over_time(facts), charts()[name]
+
+    def ends(shown: Facts) -> list[float]:
+        shapes = chart.panels(shown)[0].figure.layout.shapes
+        return [one.x0 for one in shapes if one.type == "line"]
+
+    first = told.trials[0]
+    assert first.timeline is not None
+    early = replace(first, timeline=replace(first.timeline, window_s=20.0))
+    shorter = replace(told, trials=(early, *told.trials[1:]))
+    assert ends(told) == []
+    assert ends(shorter) == [20.0]
+    labels = [{key.label for key in chart.keys(one)} for one in (told, shorter)]
+    assert ["end of a shorter window" in one for one in labels] == [False, True]
+
+
+def test_roles_of_processes_are_stacked_and_the_small_ones_are_one(facts: Facts) -> None:
+    told, chart = _all_over_time(facts), charts()["process_cpu"]
+    panels = chart.panels(told)
+    assert len(panels) == len(facts.stages)
+    stacked = [one for one in panels[0].figure.data if one.stackgroup]
+    line = told.process_lines[0]
+    assert sum(one.y[3] for one in stacked) == pytest.approx(
+        sum(values[3] for values in line.roles.values())
+    )
+    labels = [key.label for key in chart.keys(told)]
+    assert labels[:4] == ["backends", "checkpointer", "WAL writer", "other processes"]
+    assert "backends 1.4" in panels[0].alt
+    assert chart.panels(facts) == ()
+
+
+def test_a_page_has_what_happened_in_a_trial_once(facts: Facts) -> None:
+    told = _all_over_time(facts)
+    panels = sum(len(charts()[name].panels(told)) for name in OVER_TIME)
+    page = render(told)
+    assert page.count("ERROR: no") <= 3, "of each trial the same, in each of its two points"
+    assert page.count('"above":') == panels + 1
 
 
 def test_bars_begin_at_zero_and_end_at_the_median(facts: Facts) -> None:

@@ -99,7 +99,7 @@ def _keys(facts: Facts) -> tuple[Key, ...]:
     groups = tuple(Key(GROUP_LABELS[one], _colour(one), "bar") for one in GROUPS if one in met)
     joined = any(line.least for line in _lines(facts).values())
     ends = (Key("all together in the second with the fewest, and the most", look.INK, "line"),)
-    return (*groups, *ends * joined, *time_axis.band_keys(facts))
+    return (*groups, *ends * joined, *time_axis.keys(facts))
 
 
 CHART = Chart(

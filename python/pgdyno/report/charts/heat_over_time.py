@@ -125,7 +125,7 @@ def _keys(facts: Facts) -> tuple[Key, ...]:
         Key(f"requests: {few} a second", _FEW, "bar"),
         Key(f"{many} a second", _MANY, "bar"),
     )
-    return (*shades, *time_axis.band_keys(facts))
+    return (*shades, *time_axis.keys(facts))
 
 
 CHART = Chart(

@@ -82,7 +82,7 @@ def _broken(line: SignalLine, scale: float) -> tuple[list[float | None], list[fl
 
 
 def _keys(facts: Facts) -> tuple[Key, ...]:
-    return time_axis.band_keys(facts) if facts.signals else ()
+    return time_axis.keys(facts) if facts.signals else ()
 
 
 def _across(facts: Facts) -> int:

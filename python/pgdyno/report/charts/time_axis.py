@@ -39,16 +39,19 @@ def ends(facts: Facts) -> list[float]:
 def figure(
     facts: Facts, timeline: Timeline, traces: list[go.Scatter], yaxis: dict[str, Any]
 ) -> go.Figure:
-    """A drawing of a trial on the common axis, with what happened behind it."""
+    """A drawing of a trial on the common axis, with what happened behind and above it."""
     begin, end = ends(facts)
+    marks = _marks(timeline)
+    above = {"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True}
     return look.figure(
-        traces,
+        [*traces, *marks],
         meta={"axis": "time"},  # the page draws one cursor through all of them
         # On paper plotly makes no room of its own for the title below the numbers.
         margin={"l": look.MARGIN_PX, "r": look.MARGIN_PX, "t": look.MARGIN_PX, "b": _BELOW_PX},
-        shapes=_bands(begin, timeline),
+        shapes=[*_bands(begin, timeline), *_window_end(end, timeline)],
         xaxis=look.axis("s in the window", range=[begin, end], nticks=6, showgrid=False),
         yaxis=yaxis,
+        **({"yaxis2": above} if marks else {}),
     )
 
 
@@ -79,6 +82,19 @@ def _bands(begin: float, timeline: Timeline) -> list[dict[str, Any]]:
     return [*warmup, *checkpoints, *flushes, *outages]
 
 
+def _window_end(end: float, timeline: Timeline) -> list[dict[str, Any]]:
+    """Where the window ends, if the axis goes on for longer ones."""
+    if not _ends_early(end, timeline):
+        return []
+    line = {"color": look.MUTED, "width": 1, "dash": "dash"}
+    at = timeline.window_s
+    return [{"type": "line", "yref": "paper", "x0": at, "x1": at, "y0": 0, "y1": 1, "line": line}]
+
+
+def _ends_early(end: float, timeline: Timeline) -> bool:
+    return end - timeline.window_s > _SEEN_SHARE * end
+
+
 def _flushes(timeline: Timeline) -> list[tuple[float, float]]:
     """Of checkpoints: when they flushed files, where that took long enough to be seen."""
     spans = [
@@ -105,27 +121,27 @@ _MARKS = {
 _SHOWN_OF_TEXT, _LINE_LETTERS = 150, 50
 
 
-def marks(timeline: Timeline, top: float) -> list[go.Scatter]:
-    """Events of the log along the upper edge: a line for how long, a symbol where it ended.
+ABOVE = "y2"
+"""The axis of what happened: the same for all drawings of a trial, whatever these show."""
 
-    Args:
-        timeline: Of the trial.
-        top: Of the other axis.
-    """
+
+def _marks(timeline: Timeline) -> list[go.Scatter]:
+    """Events of the log along the upper edge: a line for how long, a symbol where it ended."""
     return [
-        _traced(label, symbol, colour, [one for one in timeline.marks if one.kind == kind], top)
+        _traced(label, symbol, colour, [one for one in timeline.marks if one.kind == kind])
         for kind, (label, symbol, colour) in _MARKS.items()
         if any(one.kind == kind for one in timeline.marks)
     ]
 
 
-def _traced(label: str, symbol: str, colour: str, found: list[Mark], top: float) -> go.Scatter:
+def _traced(label: str, symbol: str, colour: str, found: list[Mark]) -> go.Scatter:
     x = [value for one in found for value in (one.start_s, one.end_s, None)]
     told = (wrap(f"{label} {one.text[:_SHOWN_OF_TEXT]}", _LINE_LETTERS) for one in found)
     shown = ["<br>".join(map(look.plain, lines)) for lines in told]
     return go.Scatter(
         x=x,
-        y=[value for _ in found for value in (top, top, None)],
+        y=[value for _ in found for value in (1, 1, None)],
+        yaxis=ABOVE,
         mode="lines+markers",
         line={"color": colour, "width": 3},
         marker={"symbol": symbol, "size": 6, "color": colour},
@@ -135,7 +151,12 @@ def _traced(label: str, symbol: str, colour: str, found: list[Mark], top: float)
     )
 
 
-def mark_keys(facts: Facts) -> tuple[Key, ...]:
+def keys(facts: Facts) -> tuple[Key, ...]:
+    """What symbols, bands and lines mean that all drawings of trials share."""
+    return (*_mark_keys(facts), *_band_keys(facts))
+
+
+def _mark_keys(facts: Facts) -> tuple[Key, ...]:
     """What the symbols mean, as far as there are any."""
     met = {mark.kind for _, timeline in over_time(facts) for mark in timeline.marks}
     return tuple(
@@ -143,7 +164,7 @@ def mark_keys(facts: Facts) -> tuple[Key, ...]:
     )
 
 
-def band_keys(facts: Facts) -> tuple[Key, ...]:
+def _band_keys(facts: Facts) -> tuple[Key, ...]:
     """What the bands mean, as far as there are any."""
     drawn = [timeline for _, timeline in over_time(facts)]
     keys = []
@@ -155,6 +176,8 @@ def band_keys(facts: Facts) -> tuple[Key, ...]:
         keys.append(Key("connections lost", look.OUTAGE, "band"))
     if any(timeline.second[0] < 0 for timeline in drawn):
         keys.append(Key("warm-up, not counted", look.WARMUP, "band"))
+    if drawn and any(_ends_early(ends(facts)[1], timeline) for timeline in drawn):
+        keys.append(Key("end of a shorter window", look.MUTED, "dash"))
     return tuple(keys)
 
 

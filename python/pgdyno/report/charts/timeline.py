@@ -38,12 +38,7 @@ def _panel(
         hovertemplate="%{x:.0f} s<br>%{y:,.0f} tpmTotal<extra></extra>",
     )
     yaxis = look.axis("tpmTotal", range=[0, highest], nticks=6, tickformat="~s")
-    drawing = time_axis.figure(
-        facts,
-        timeline,
-        [*_envelope(timeline, index), line, *time_axis.marks(timeline, highest * 0.97)],
-        yaxis,
-    )
+    drawing = time_axis.figure(facts, timeline, [*_envelope(timeline, index), line], yaxis)
     title = time_axis.title(trial)
     low = min(_inside(timeline, timeline.least or timeline.tpm), default=0.0)
     high = max(_inside(timeline, timeline.greatest or timeline.tpm), default=0.0)
@@ -99,12 +94,7 @@ def _keys(facts: Facts) -> tuple[Key, ...]:
         for index, stage in enumerate(facts.stages)
         if any(trial.stage == stage.name and trial.timeline for trial in facts.trials)
     )
-    return (
-        *stages,
-        *_envelope_keys(facts),
-        *time_axis.mark_keys(facts),
-        *time_axis.band_keys(facts),
-    )
+    return (*stages, *_envelope_keys(facts), *time_axis.keys(facts))
 
 
 def _envelope_keys(facts: Facts) -> tuple[Key, ...]:

@@ -9,7 +9,10 @@
   const PAPER_HEIGHT_PX = 320;
   const SLICE_MS = 12; // of drawing, before the page may scroll again
   const root = document.documentElement;
-  const figures = JSON.parse(document.getElementById("figures").textContent);
+  const { figures, above } = JSON.parse(document.getElementById("figures").textContent);
+  for (const figure of Object.values(figures)) { // what happened in a trial is told once
+    if (figure.above !== undefined) figure.data = [...figure.data, ...above[figure.above]];
+  }
   const config = { displayModeBar: false, responsive: true };
 
   function coloured(value) {

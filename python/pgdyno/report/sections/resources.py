@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.process_line_facts import ROLE_LABELS
 from pgdyno.analysis.resource_facts import ProcessUse, ResourceRow, Unit
 from pgdyno.analysis.words import NOTHING
 from pgdyno.model.units import bytes_text, digits_text, ns_text, share_text
@@ -78,7 +79,7 @@ def _processes(facts: Facts) -> Iterator[Table]:
          " it.", _of_bytes, _bytes),
     ):  # fmt: skip
         rows = tuple(
-            (Cell(_ROLES.get(one.role, one.role)), *map(cell, one.stages))
+            (Cell(ROLE_LABELS.get(one.role, one.role)), *map(cell, one.stages))
             for one in facts.processes
             if any(use is not None and any(of(use)) for use in one.stages)
         )
@@ -92,14 +93,6 @@ def _of_cpu(use: ProcessUse) -> tuple[float | None, float | None]:
 
 def _of_bytes(use: ProcessUse) -> tuple[float | None, float | None]:
     return use.written_bytes_per_s, use.read_bytes_per_s
-
-
-_ROLES = {
-    "backend": "backends", "background_writer": "background writer", "wal_writer": "WAL writer",
-    "io_worker": "I/O workers", "walsender": "WAL senders", "startup": "recovery",
-    "telemetry": "pgdyno's own sessions", "other": "postmaster and others",
-    "unseen": "ended before they were looked at again",
-}  # fmt: skip
 
 
 def _cpus(use: ProcessUse | None) -> Cell:
