@@ -31,6 +31,7 @@ PHASES = {
     "restore": "restoring the fixture",
     "start": "starting the server",
     "standby": "making its standby",
+    "synchronous": "waiting for the standby to be synchronous",
     "guard": "waiting for the guard",
     "prewarm": "reading data into memory",
     "replica": "waiting for the replica",
