@@ -12,7 +12,6 @@ from pgdyno.model.floor_figures import FlushFigure, Span
 from pgdyno.model.shared_storage import CHANCE
 from pgdyno.stats.across_paths import compare_paths
 from pgdyno.stats.flush_figure import (
-    commit_rates,
     disagreements,
     flush_figure,
     measured_flush,
@@ -94,7 +93,6 @@ def _path(floor: Floor, probed: Probed, against_first: dict[str, Comparison]) ->
         patterns=tuple(_pattern(floor, pattern) for pattern in PATTERNS),
         cap=cap(floor, probed),
         flush=figure,
-        commit_rates=commit_rates(rounds),
         many_times={pattern: found for pattern, found in many.items() if found},
         rest_factors=rest_factors(floor, probed),
         rest_times=rest_times(floor, probed),
@@ -114,15 +112,29 @@ def _pattern(floor: Floor, pattern: Pattern) -> PatternFacts:
 
 
 def _commits(clients: int, floor: Floor, probed: Probed, figure: FlushFigure) -> CommitFacts:
-    flush = figure.flush
+    flush, row_ns = figure.flush, figure.in_a_row.mid if figure.faster_otherwise else None
     mid, low, high = (flush_limit_per_s(clients, ns) for ns in (flush.mid, flush.high, flush.low))
-    at_most = Span(mid, low, high, flush.n)
-    return CommitFacts(clients, at_most, _commits_per_s(clients, floor, probed))
+    return CommitFacts(
+        clients,
+        Span(mid, low, high, flush.n),
+        _with_transactions(clients, floor, probed, flush),
+        None if row_ns is None else flush_limit_per_s(clients, row_ns),
+        None if row_ns is None else _commits_per_s(clients, floor, probed, row_ns),
+    )
 
 
-def _commits_per_s(clients: int, floor: Floor, probed: Probed) -> float | None:
+def _with_transactions(clients: int, floor: Floor, probed: Probed, flush: Span) -> Span | None:
+    """The rate by the figure of the path, and by both ends of its spread."""
+    told = [_commits_per_s(clients, floor, probed, ns) for ns in (flush.mid, flush.high, flush.low)]
+    rates = [rate for rate in told if rate is not None]
+    # Where CPU decides, the simulation of either end may lie beyond the middle by chance.
+    return Span(rates[0], min(rates), max(rates), flush.n) if rates else None
+
+
+def _commits_per_s(clients: int, floor: Floor, probed: Probed, flush_ns: float) -> float | None:
     """With transactions that take CPU; None: how much is not known."""
     if probed.wish.transaction_us is None:
         return None
     transaction = Transaction(cpu_ns=1000.0 * probed.wish.transaction_us)
-    return commit_rate_per_s(clients, measured_flush(floor, probed), transaction, probed.cpus)
+    flush = measured_flush(floor, probed, flush_ns)
+    return commit_rate_per_s(clients, flush, transaction, probed.cpus)

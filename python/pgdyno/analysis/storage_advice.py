@@ -15,7 +15,7 @@ from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
 from pgdyno.model.floor import BLOCK_BYTES, IN_SEQUENCE, Pattern
 from pgdyno.model.floor_figures import PROGRAMS, Span, Times
 from pgdyno.model.shared_storage import may_share
-from pgdyno.model.units import bytes_text, count_text, ns_text
+from pgdyno.model.units import bytes_text, count_text, ends_text, ns_text
 from pgdyno.model.wording import CHOSEN, plural
 from pgdyno.stats.repeated import times
 
@@ -36,6 +36,7 @@ THRESHOLDS = (
     f" flushes ×{APART:g} as fast, and a delay from {DELAY_US_MIN} µs on. Each is {CHOSEN}."
 )
 """From which figures on something is advised."""
+_FIO = PROGRAMS.index("fio")
 _IO_WORKERS_MAX = 32  # of io_workers
 _CONCURRENCY_MAX = 1000  # of effective_io_concurrency
 _FLUSH_AFTER_BYTES = 256 << 10  # checkpoint_flush_after, by default
@@ -79,7 +80,7 @@ def _interval(found: Times) -> str:
     if found.low is None or found.high is None:
         return f"×{found.ratio:.2f}, each measured once"
     rounds = plural(found.one.n, "round")
-    return f"×{found.ratio:.2f} ({found.low:.2f} to {found.high:.2f} in {rounds})"
+    return f"×{found.ratio:.2f} ({ends_text(found.low, found.high, 2)} in {rounds})"
 
 
 def _doubtful(where: str, what: str, of: str, found: Times, least: float) -> NotKnown:
@@ -259,7 +260,7 @@ def _beside_commits(path: PathFacts) -> Iterator[Advice | NotKnown]:
         yield _doubtful(path.path, what, of, found, round(1 / HINDERED, 2))
     if not reached:
         return
-    alone = path.flush.programs[PROGRAMS.index("fio")].as_rates().mid
+    alone = path.flush.programs[_FIO].as_rates().mid
     yield Advice(
         path.path,
         what,
@@ -282,7 +283,7 @@ def _of_several(paths: Sequence[PathFacts]) -> Iterator[Advice | NotKnown]:
             apart.append(path)
     if len(apart) < 2:
         return
-    ordered = sorted(apart, key=lambda one: one.flush.flush.mid)
+    ordered = sorted(apart, key=lambda one: one.flush.programs[_FIO].mid)
     yield from _wal_apart(ordered)
     each = [_random_reads(one) for one in apart]
     names = " and ".join(one.path for one in apart)
@@ -299,26 +300,31 @@ def _of_several(paths: Sequence[PathFacts]) -> Iterator[Advice | NotKnown]:
 
 
 def _wal_apart(ordered: Sequence[PathFacts]) -> Iterator[Advice | NotKnown]:
-    """The disk whose flushes are quicker than those of the next one; of pairs the first."""
+    """The disk whose flushes are quicker than those of the next one; of pairs the first.
+
+    By one kind of probe on both, that which writes as WAL is written: the figures of two paths may
+    be of two kinds, and their ratio then tells of kinds, not of disks.
+    """
     for quick, slow in pairwise(ordered):
-        if slow.flush.flush.mid < APART * quick.flush.flush.mid:
+        quick_ns, slow_ns = (one.flush.programs[_FIO].mid for one in (quick, slow))
+        if slow_ns < APART * quick_ns:
             continue
         what = f"Put WAL on {quick.path}"
-        many, one = ((path.commit_rates or (path.flush.commits.mid,)) for path in (quick, slow))
+        many, one = ([each.alone.per_s for each in path.mixed] for path in (quick, slow))
         found = times(many, one)
         if found.faster is None:
             yield NotKnown(
                 quick.path, what,
-                f"commits against those on {slow.path}: {_interval(found)}. The two cannot be told"
-                " apart. More `--rounds` and longer `--seconds` tell.",
+                f"commits by fio against those on {slow.path}: {_interval(found)}. The two"
+                " cannot be told apart. More `--rounds` and longer `--seconds` tell.",
             )  # fmt: skip
         if not found.faster:
             continue
         yield Advice(
             quick.path,
             what,
-            f"a flush takes {ns_text(quick.flush.flush.mid)} there and"
-            f" {ns_text(slow.flush.flush.mid)} on {slow.path}, {_interval(found)}",
+            f"by fio a flush takes {ns_text(quick_ns)} there and {ns_text(slow_ns)} on"
+            f" {slow.path}, {_interval(found)}",
             {},
             "`initdb --waldir`. The data may lie on the slower one: checkpoints wait for it,"
             " commits do not.",

@@ -44,7 +44,10 @@ class CommitFacts:
 
     clients: int
     at_most: Span  # that flushes allow, transactions taking no time at all
-    per_s: float | None  # with transactions; None: their time is not known
+    per_s: Span | None  # with transactions; None: their time is not known
+    # The same of flushes right after another, where the figure is of faster ones; None: it is not.
+    at_most_in_a_row: float | None = None
+    per_s_in_a_row: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,6 @@ class PathFacts:
     patterns: tuple[PatternFacts, ...]
     cap: Cap
     flush: FlushFigure
-    commit_rates: tuple[float, ...]  # a second, by round, as the figure has them; (): once
     many_times: dict[Pattern, Times]  # the heaviest load against one at a time, by rounds
     rest_factors: tuple[Span, ...]  # by PAUSES_US, times a flush without rest; (): not measured
     rest_times: tuple[Times, ...]  # the same with intervals, by rounds as pairs

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pgdyno.analysis.answer_facts import TailFacts
 from pgdyno.analysis.facts import Comparison, Spread, StageFacts
 from pgdyno.model.durability import LADDER, NOT_KNOWN
-from pgdyno.model.units import bytes_text, count_text, digits_text, ratio_text
+from pgdyno.model.units import bytes_text, count_text, digits_text, ends_text, ratio_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.model.workload import TEXT_MIX
 
@@ -17,7 +17,6 @@ RATIO = (
 )
 NO_LOOK = "no look yet"
 AMONG_SEVERAL = "among several comparisons that is not yet beyond chance"
-_RATIO_LEAST, _RATIO_MOST = 0.001, 1000  # an interval of two rounds may end far beyond these
 
 RUNGS = {NOT_KNOWN: "what may be lost is not known", **LADDER}
 SAFE = ("D0", "D1")  # rungs on which nothing is lost
@@ -92,14 +91,7 @@ def ends(low: float | None, high: float | None) -> str:
     """Both ends of an interval of ratios, e.g. `1.180 to 1.300`."""
     if low is None or high is None:
         return "no interval"
-    return f"{_end(low)} to {_end(high)}"
-
-
-def _end(ratio: float) -> str:
-    """One end of an interval; beyond three digits on either side only which side that is."""
-    if ratio < _RATIO_LEAST:
-        return f"below {_RATIO_LEAST}"
-    return f"{ratio:.3f}" if ratio < _RATIO_MOST else f"above {_RATIO_MOST:,}"
+    return ends_text(low, high)
 
 
 def verdict(comparison: Comparison | None) -> str:

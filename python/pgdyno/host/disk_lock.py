@@ -3,6 +3,8 @@
 A disk is locked where the kernel shows it, in a folder below /sys that everybody may lock and
 nobody can write in: so root and users meet there, whatever folder each of them names, no file is
 left, and a lock ends with the process that has it. Who holds one is told by the kernel, too.
+In a folder that the environment names instead, a folder for each disk is made and left: a lock
+needs something to lie on.
 
 What cannot be seen: other hosts on a disk that they share, and containers with a /sys of their own.
 """
@@ -18,18 +20,24 @@ from pgdyno.access import user_name
 from pgdyno.folders import MARK
 from pgdyno.locks import try_lock
 from pgdyno.model.errors import TargetError
+from pgdyno.model.system_errors import reason
 from pgdyno.model.text import one_line, shell_line
 from pgdyno.model.wording import listed
 from pgdyno.target.device_claims import device_claims
 from pgdyno.target.file_systems import existing
 
 VARIABLE = "PGDYNO_DISK_LOCKS"
+"""Names a folder of locks in place of the kernel's: who names another one is not seen."""
 _DISKS = Path("/sys/class/block")
 _PROC = Path("/proc")
 _WORDS_MAX = 100  # of a command, in letters
 _HINT = (
     "Wait until it has ended, or stop it: two that use one disk at once measure each other."
     " `kill -INT` asks it to stop."
+)
+_UNFIT_HINT = (
+    f"Name a folder that all who measure can write in, or unset {VARIABLE}: then disks are locked"
+    " where the kernel shows them, which needs no rights."
 )
 
 
@@ -43,19 +51,21 @@ def disks_taken(
         folders: Those that are written to; of one that is not there yet, the one above it counts.
         alone: Nobody may use the disks, since it is they that are measured. Else those who do not
             measure disks may be there, too.
-        environ: May name another folder of disks.
+        environ: May name another folder of locks.
 
     Raises:
-        TargetError: Another pgdyno has one of them: which, and where it works.
+        TargetError: Another pgdyno has one of them: which, and where it works. Or a folder of locks
+            that is named will not do: what cannot be locked there would be measured by two.
     """
     folder_on = _disks_below(folders)
+    named = _named(environ)
     with ExitStack() as held:
         for disk in sorted(folder_on):  # all take them in one order, so that one of two gets both
             try:
-                handle = os.open(
-                    _shown(environ) / disk, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-                )
-            except OSError:
+                handle = _opened(named, disk)
+            except OSError as error:
+                if named is not None:
+                    raise _unfit(named, error) from error
                 continue  # not shown here: who else uses it cannot be known
             held.callback(os.close, handle)
             if not _takes(handle, alone):
@@ -74,14 +84,15 @@ def require_free(
     Args:
         folders: See `disks_taken`, as what follows.
         alone: Nobody may use the disks.
-        environ: May name another folder of disks.
+        environ: May name another folder of locks.
 
     Raises:
-        TargetError: Another pgdyno has one of them.
+        TargetError: Another pgdyno has one of them, or a folder of locks that is named is none.
     """
+    named = _named(environ)
     for disk, folder in sorted(_disks_below(folders).items()):
-        with suppress(OSError):  # not shown here
-            if there := _holders((_shown(environ) / disk).stat(), alone=alone):
+        with suppress(OSError):  # not shown here; or in a named folder: nobody has locked it yet
+            if there := _holders(((named or _DISKS) / disk).stat(), alone=alone):
                 raise _taken(disk, folder, there)
 
 
@@ -94,9 +105,34 @@ def _disks_below(folders: Iterable[Path]) -> dict[str, Path]:
     return found
 
 
-def _shown(environ: Mapping[str, str]) -> Path:
-    """The folder that shows all disks."""
-    return Path(environ.get(VARIABLE) or _DISKS)
+def _named(environ: Mapping[str, str]) -> Path | None:
+    """The folder of locks that the environment names; None: the kernel's folder of disks.
+
+    Raises:
+        TargetError: It is not a folder.
+    """
+    if not (name := environ.get(VARIABLE)):
+        return None
+    folder = Path(name)
+    if not folder.is_dir():
+        raise TargetError(f"{one_line(name)}, named by {VARIABLE}, is not a folder", _UNFIT_HINT)
+    return folder
+
+
+def _opened(named: Path | None, disk: str) -> int:
+    """What is locked of a disk; in a named folder it is made, for whoever comes there first."""
+    if named is not None:
+        with suppress(FileExistsError):
+            (named / disk).mkdir()
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    return os.open((named or _DISKS) / disk, flags if named is None else flags | os.O_NOFOLLOW)
+
+
+def _unfit(named: Path, error: OSError) -> TargetError:
+    return TargetError(
+        f"disks cannot be locked in {one_line(str(named))}, named by {VARIABLE}: {reason(error)}",
+        _UNFIT_HINT,
+    )
 
 
 def _takes(handle: int, alone: bool) -> bool:

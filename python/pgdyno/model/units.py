@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 _BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_FAR = 1000  # an interval of two rounds may end far beyond it
 _NS_UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 
 
@@ -79,7 +80,20 @@ def ratio_text(ratio: float) -> str:
 
 def times_text(ratio: float, low: float, high: float, digits: int = 2) -> str:
     """A ratio with its interval, e.g. `×1.93 (1.80 to 2.10)`."""
-    return f"×{ratio:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+    return f"×{ratio:.{digits}f} ({ends_text(low, high, digits)})"
+
+
+def ends_text(low: float, high: float, digits: int = 3) -> str:
+    """Both ends of an interval of ratios, e.g. `1.180 to 1.300`."""
+    return f"{_end(low, digits)} to {_end(high, digits)}"
+
+
+def _end(ratio: float, digits: int) -> str:
+    """One end of an interval; beyond its digits on either side only which side that is."""
+    least = 10**-digits
+    if ratio < least:
+        return f"below {least:.{digits}f}"
+    return f"{ratio:.{digits}f}" if ratio < _FAR else f"above {_FAR:,}"
 
 
 def _three(value: float) -> str:

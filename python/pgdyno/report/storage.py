@@ -14,7 +14,7 @@ from pgdyno.model.floor import NO_DISK_KNOWN, PATTERNS, PAUSES_US, Pattern
 from pgdyno.model.floor_figures import DEFAULT_METHOD, NEAR_PEAK, PROGRAMS, Doubt
 from pgdyno.model.shared_storage import CHANCE, FEELS
 from pgdyno.model.text import json_document
-from pgdyno.model.units import bytes_text, count_text, moment_text, ns_text
+from pgdyno.model.units import bytes_text, count_text, ends_text, moment_text, ns_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import (
     Cell,
@@ -32,6 +32,7 @@ from pgdyno.report.storage_advice import advice_section, before_advice, doubtful
 from pgdyno.report.storage_answer import (
     answer,
     flush_text,
+    from_row,
     rates_text,
     verdict_table,
     warnings,
@@ -168,7 +169,7 @@ def _slower_after_rest(path: PathFacts) -> list[str]:
         told = f"{flush} as right after another, measured once"
     else:
         rounds = plural(most.many.n, "round")
-        told = f"{flush} as right after another ({most.low:.2f} to {most.high:.2f} in {rounds})"
+        told = f"{flush} as right after another ({ends_text(most.low, most.high, 2)} in {rounds})"
         if most.faster is None:
             return [f"{told}: the interval holds 1, so that the two cannot be told apart"]
     return [f"{told}, so few clients stay further below the limits than many"]
@@ -231,7 +232,7 @@ def _claims() -> list[Row]:
 def _measured() -> list[Row]:
     rows: list[Row] = [
         ("a flush of one page", lambda f: flush_text(f.flush)),
-        ("commits of one client, at most", lambda f: rates_text(f.flush.commits)),
+        ("commits of one client, at most", _at_most(1)),
         *(_program_row(index) for index in range(len(PROGRAMS))),
         ("commits by fio under a checkpoint", lambda f: rates_text(f.under_checkpoint)),
         ("random writes beside these", lambda f: rates_text(f.beside_commits)),
@@ -270,7 +271,7 @@ def _rested_row(index: int) -> Row:
         if not path.rest_factors:
             return "not measured"
         one = path.rest_factors[index]
-        spread = f" ({one.low:.2f} to {one.high:.2f})" if one.n > 1 else ""
+        spread = f" ({ends_text(one.low, one.high, 2)})" if one.n > 1 else ""
         return f"×{one.mid:.2f}{spread}"
 
     return (f"flush after {PAUSES_US[index]} µs of rest", text)
@@ -286,7 +287,11 @@ def _with_transactions(facts: StorageFacts) -> tuple[Table, ...]:
     )
 
     def rate(clients: int) -> Callable[[PathFacts], str]:
-        return lambda path: f"{count_text(path.of_clients(clients).per_s or 0)}/s"
+        def text(path: PathFacts) -> str:
+            found = path.of_clients(clients)
+            return _UNKNOWN if found.per_s is None else from_row(found.per_s, found.per_s_in_a_row)
+
+        return text
 
     rows: list[Row] = [(_clients(clients), rate(clients)) for clients in facts.clients]
     return (_side_by_side(facts, caption, rows),)
@@ -310,7 +315,11 @@ def _clients(number: int) -> str:
 
 
 def _at_most(clients: int) -> Callable[[PathFacts], str]:
-    return lambda path: rates_text(path.of_clients(clients).at_most)
+    def text(path: PathFacts) -> str:
+        found = path.of_clients(clients)
+        return from_row(found.at_most, found.at_most_in_a_row)
+
+    return text
 
 
 def _prediction_text() -> Text:
@@ -368,7 +377,14 @@ def _derived(path: PathFacts) -> dict[str, object]:
             name: asdict(span) for name, span in zip(PROGRAMS, path.flush.programs, strict=True)
         },
         "commits_per_s_at_most": {one.clients: asdict(one.at_most) for one in path.commits},
-        "commits_per_s": {one.clients: one.per_s for one in path.commits},
+        "commits_per_s_at_most_in_a_row": {
+            one.clients: one.at_most_in_a_row for one in path.commits
+        },
+        "commits_per_s": {one.clients: one.per_s and one.per_s.mid for one in path.commits},
+        "commits_per_s_spread": {
+            one.clients: one.per_s and asdict(one.per_s) for one in path.commits
+        },
+        "commits_per_s_in_a_row": {one.clients: one.per_s_in_a_row for one in path.commits},
         "commit_delay_us": path.commit_delay_us,
         "capped_by": asdict(path.cap),
         "knees": {one.pattern: asdict(one.found) for one in path.patterns},

@@ -66,6 +66,12 @@ def rates_text(rates: Span) -> str:
     return f"{count_text(rates.mid)}/s{_spread(rates, count_text)}"
 
 
+def from_row(rates: Span, in_a_row: float | None) -> str:
+    """The same; from commits right after another on, where the figure is of faster ones."""
+    begin = "" if in_a_row is None else f"{count_text(in_a_row)} to "
+    return f"{begin}{rates_text(rates)}"
+
+
 def _spread(span: Span, text: Callable[[float], str]) -> str:
     """From the lowest to the highest; nothing of what was measured once."""
     return "" if span.n == 1 else f" ({text(span.low)} to {text(span.high)})"
@@ -102,8 +108,9 @@ def _of_path(path: PathFacts) -> str:
     row = ""
     if figure.faster_otherwise:
         slower = count_text(figure.in_a_row.as_rates().mid)
-        row = f" That is {figure.otherwise}: right after another"
-        row += f" it commits {slower} times a second."
+        fewer = count_text(path.of_clients(_MANY_CLIENTS).at_most_in_a_row or 0)
+        row = f" That is {figure.otherwise}: right after another it commits {slower} times a second"
+        row += f" and {plural(_MANY_CLIENTS, 'client')} {fewer}."
     return (
         f"{path.path}: a flush of one page takes {ns_text(figure.flush.mid)}"
         f" ({ns_text(figure.flush.low)} to {ns_text(figure.flush.high)} in {probes}), so one client"

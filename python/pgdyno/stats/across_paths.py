@@ -9,21 +9,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pgdyno.model.floor import PathRound, Probed
+from pgdyno.model.floor_figures import PROGRAMS
 from pgdyno.stats.compare import CONFIDENCE, MARGIN, compare_plan
-from pgdyno.stats.flush_figure import fastest_kind, kinds_ns
 from pgdyno.stats.table import table_of
 from pgdyno.stats.verdict import Comparison
 
 FIGURES = (
-    "commits of one client", "commits under a checkpoint", "random reads", "random writes",
+    *(f"commits by {program}" for program in PROGRAMS), "commits by fio under a checkpoint",
+    "random reads", "random writes",
 )  # fmt: skip
-"""Rates a second that paths are compared by; the first one as `flush_figure` reconciles it."""
+"""Rates a second that paths are compared by, each of one kind of probe on both paths: the figure
+that `flush_figure` makes of all kinds may be of another kind on another path."""
 
 
-def _rates(kind: str, one: PathRound) -> tuple[float | None, ...]:
-    """FIGURES in a round, commits of one client by a kind of probe."""
+def _rates(one: PathRound) -> tuple[float | None, ...]:
+    """FIGURES in a round."""
     points = (None if point is None else point.per_s for point in (one.reads, one.writes))
-    return 1e9 / kinds_ns(one)[kind], one.mixed.under.per_s, *points
+    return one.fdatasync_per_s, one.mixed.alone.per_s, one.mixed.under.per_s, *points
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +52,8 @@ def compare_paths(
     paths = tuple(floor.path for floor in probed.floors)
     if len(paths) < 2 or not probed.rounds:
         return ()
-    kinds = {path: fastest_kind(probed.rounds_of(path))[0] for path in paths}
     rates = {
-        (path, number): _rates(kinds[path], one.of(path))
+        (path, number): _rates(one.of(path))
         for number, one in enumerate(probed.rounds, 1)
         for path in paths
     }

@@ -18,7 +18,7 @@ import numpy as np
 
 from pgdyno.model.floor import PAUSES_US, Commits, Floor, PathRound, Probed, UnderCheckpoint
 from pgdyno.model.floor_figures import APART, DRIFTS, PROGRAMS, Doubt, FlushFigure, Span
-from pgdyno.model.units import count_text, ns_text, seconds_text
+from pgdyno.model.units import count_text, ends_text, ns_text, seconds_text, times_text
 from pgdyno.model.wording import plural
 from pgdyno.stats.group_commit import Curve, Flush
 from pgdyno.stats.interval import estimate
@@ -26,6 +26,7 @@ from pgdyno.stats.storage import flush_rate
 
 DRIFT = 1.5  # times: from the fastest to the slowest probe of one program
 _CONFIDENCE = 0.95
+_SLOWER = "Plan with the slower of the two, with which the limits of commits begin."
 
 
 def span_of(values: Iterable[float]) -> Span:
@@ -60,9 +61,16 @@ def flush_figure(floor: Floor, probed: Probed) -> FlushFigure:
     return FlushFigure(flush, len(rounds), by_program, flush.as_rates(), faster)
 
 
-def measured_flush(floor: Floor, probed: Probed) -> Flush:
-    """A flush for predictions: the figure of the path, longer after rest as far as was measured."""
-    flush_ns, windows = flush_figure(floor, probed).flush.mid, _windows(floor, probed)
+def measured_flush(floor: Floor, probed: Probed, flush_ns: float) -> Flush:
+    """A flush for predictions, longer after rest as far as was measured.
+
+    Args:
+        floor: The path.
+        probed: All that was measured.
+        flush_ns: What a flush of one page takes right after another: of the figure of the path,
+            its middle or an end.
+    """
+    windows = _windows(floor, probed)
     alone = [mixed.alone for mixed, _ in windows]
     pause_ns = float(np.median([one.pause_ns for one in alone]))
     paused = [(pause_ns, 0.0)]
@@ -133,14 +141,6 @@ def fastest_kind(rounds: Sequence[PathRound]) -> tuple[str, float]:
     return kind, middles[kind]
 
 
-def commit_rates(rounds: Sequence[PathRound]) -> tuple[float, ...]:
-    """Commits a second in each round, by the kind of probe that the figure of the path is of."""
-    if not rounds:
-        return ()
-    kind, _ = fastest_kind(rounds)
-    return tuple(1e9 / kinds_ns(one)[kind] for one in rounds)
-
-
 def kinds_ns(one: PathRound) -> dict[str, float]:
     """What each kind of probe of a round took for a commit, rest included, in ns."""
     fsync, fio = PROGRAMS
@@ -195,8 +195,8 @@ def _programs_apart(floor: Floor, probed: Probed) -> Iterator[Doubt]:
         if low <= 1 <= high:
             return
         each = (
-            f"in {plural(len(fsync), 'round')} pg_test_fsync takes ×{np.exp(fitted.centre[0]):.2f}"
-            f" ({low:.2f} to {high:.2f}) of it"
+            f"in {plural(len(fsync), 'round')} pg_test_fsync takes"
+            f" {times_text(float(np.exp(fitted.centre[0])), low, high)} of it"
         )
     slower = max(middle(fsync), middle(fio))
     yield Doubt(
@@ -222,14 +222,14 @@ def _faster_otherwise(floor: Floor, probed: Probed) -> Iterator[Doubt]:
         yield Doubt(
             "commits under a checkpoint or after rest and right after another cannot be told apart",
             f"{detail}; {held}",
-            "Plan with the slower of the two. More `--rounds` and longer `--seconds` tell.",
+            f"{_SLOWER} More `--rounds` and longer `--seconds` tell.",
         )
         return
     yield Doubt(
         "commits were faster under a checkpoint or after rest than right after another",
         detail,
         "Storage that is kept busy, or that was left alone, seems to flush faster here; or it was"
-        " faster at that moment. Plan with the slower of the two.",
+        f" faster at that moment. {_SLOWER}",
     )
 
 
@@ -246,7 +246,7 @@ def _holds_one(kind: str | None, rounds: Sequence[PathRound]) -> str:
         return ""
     return (
         f"×{np.exp(fitted.centre[0]):.2f} in {plural(len(every), 'round')}, and the interval"
-        f" ({low:.2f} to {high:.2f}) holds 1"
+        f" ({ends_text(low, high, 2)}) holds 1"
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from pgdyno.analysis.disk_facts import Advice, NotKnown
 from pgdyno.analysis.storage import storage_facts
 from pgdyno.analysis.storage_advice import not_known, storage_advice
+from pgdyno.analysis.storage_facts import PathFacts
 from pgdyno.model.floor import DeviceClaims, Floor, GridPoint, Load, PathRound, Probed
 from pgdyno.model.floor_figures import Span, Times
 from pgdyno.plan.packaged import packaged_plans
@@ -108,13 +109,33 @@ def test_wal_is_not_sent_to_a_disk_whose_interval_lies_below_1() -> None:
     """Middles of paths and pairs of rounds may point in opposite directions."""
     found = storage_facts(probed(floor("/a", ON_A), floor("/bb", ON_B)))
     here, there = found.paths
-    quick = replace(here.flush, flush=Span(1e5, 1e5, 1e5, 3))
-    slow = replace(there.flush, flush=Span(2e5, 2e5, 2e5, 3))
+    quick, slow = Span(1e5, 1e5, 1e5, 3), Span(2e5, 2e5, 2e5, 3)
+
+    def rounds_at(one: PathFacts, fio: Span, *rates: float) -> PathFacts:
+        (window,) = one.mixed
+        mixed = [replace(window, alone=replace(window.alone, per_s=rate)) for rate in rates]
+        figure = replace(one.flush, programs=(one.flush.programs[0], fio))
+        return replace(one, flush=figure, mixed=tuple(mixed))
+
     paths = (
-        replace(here, flush=quick, commit_rates=(1000.0, 1010.0, 1020.0)),
-        replace(there, flush=slow, commit_rates=(2000.0, 2020.0, 2040.0)),
+        rounds_at(here, quick, 1000.0, 1010.0, 1020.0),
+        rounds_at(there, slow, 2000.0, 2020.0, 2040.0),
     )
     told = replace(found, paths=paths)
+    assert "Put WAL on /a" not in {one.what for one in storage_advice(told)}
+    assert "Put WAL on /a" not in {one.what for one in not_known(told)}
+
+
+def test_wal_is_not_sent_elsewhere_for_kinds_that_differ() -> None:
+    """A rate of fio under a checkpoint of one disk stood against pg_test_fsync of the other."""
+    here, there = at_rates("/a", 443, 262), at_rates("/bb", 609, 257)
+    under = replace(here.mixed.under, per_s=1056.0)
+    here = replace(here, mixed=replace(here.mixed, under=under))
+    found = in_rounds((here, there), (here, there))
+    apart = [replace(one, claims=claims)
+             for one, claims in zip(found.floors, (ON_A, ON_B), strict=True)]  # fmt: skip
+    told = storage_facts(replace(found, floors=tuple(apart)))
+
     assert "Put WAL on /a" not in {one.what for one in storage_advice(told)}
     assert "Put WAL on /a" not in {one.what for one in not_known(told)}
 

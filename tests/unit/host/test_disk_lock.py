@@ -101,13 +101,58 @@ def test_a_look_is_told_what_a_taking_would_be(tmp_path: Path, locks: dict[str, 
     require_free([second], alone=True, environ=locks)
 
 
-def test_what_the_kernel_does_not_show_is_not_locked(tmp_path: Path, locks: dict[str, str]) -> None:
+def test_what_the_kernel_does_not_show_is_not_locked(
+    tmp_path: Path, locks: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk_lock, "_DISKS", Path(locks[VARIABLE]))
     (only,) = made(tmp_path, "a-sdz")
     with (
-        disks_taken([only], alone=True, environ=locks),
-        disks_taken([only], alone=True, environ=locks),
+        disks_taken([only], alone=True, environ={}),
+        disks_taken([only], alone=True, environ={}),
     ):
-        require_free([only], alone=True, environ=locks)
+        require_free([only], alone=True, environ={})
+
+
+def test_a_named_folder_that_is_empty_locks_as_the_kernels_does(
+    tmp_path: Path, locks: dict[str, str]
+) -> None:
+    """Nothing lay in it to be locked, so that two measured each other without a word."""
+    first, second, named = made(tmp_path, "a-sda-sdb", "b-sdb", "locks")
+    environ = {VARIABLE: str(named)}
+    require_free([first], alone=True, environ=environ)
+    assert not list(named.iterdir()), "a look makes nothing"
+
+    with disks_taken([first], alone=True, environ=environ):
+        with pytest.raises(TargetError, match=f"another pgdyno measures: process {os.getpid()} of"):
+            require_free([second], alone=False, environ=environ)
+        with (
+            pytest.raises(TargetError, match="another pgdyno measures"),
+            disks_taken([second], alone=True, environ=environ),
+        ):
+            pytest.fail("both would measure each other")
+        with disks_taken([second], alone=True, environ=locks):
+            pass  # who names another folder is not seen
+    with disks_taken([second], alone=True, environ=environ):
+        pass  # what was made is left, and locks nothing by itself
+
+
+def test_a_named_folder_that_cannot_lock_is_refused(tmp_path: Path, locks: dict[str, str]) -> None:
+    (only,) = made(tmp_path, "a-sda")
+    none = {VARIABLE: str(tmp_path / "none")}
+    with pytest.raises(TargetError, match=f"none, named by {VARIABLE}, is not a folder"):
+        require_free([only], alone=True, environ=none)
+    with (
+        pytest.raises(TargetError, match=f"none, named by {VARIABLE}, is not a folder"),
+        disks_taken([only], alone=True, environ=none),
+    ):
+        pytest.fail("nothing would be locked")
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "sda").symlink_to(tmp_path)
+    with (
+        pytest.raises(TargetError, match="disks cannot be locked in"),
+        disks_taken([only], alone=True, environ={VARIABLE: str(tmp_path / "links")}),
+    ):
+        pytest.fail("a link leads elsewhere")
 
 
 def test_a_holder_that_is_not_shown_is_told_as_such(

@@ -295,10 +295,14 @@ def test_paths_are_judged_in_sentence_table_and_json() -> None:
     told = json.loads(render_json(found))["derived"]
 
     assert sentence.startswith(
-        "/b against /a, 3 rounds, 95% intervals: better in commits of one client ×2.000 (2.000 to"
-        " 2.001), commits under a checkpoint"
+        "/b against /a, 3 rounds, 95% intervals: better in commits by pg_test_fsync ×2.000 (2.000"
+        " to 2.001), commits by fio ×2.000 (2.000 to 2.001), commits by fio under a checkpoint"
     )
-    assert [cell.text for cell in verdict.rows[0]][:3] == ["/b", "commits of one client", "×2.000"]
+    assert [cell.text for cell in verdict.rows[0]][:3] == [
+        "/b",
+        "commits by pg_test_fsync",
+        "×2.000",
+    ]
     assert {row[5].text for row in verdict.rows} == {"better"}
     assert told[0]["against_first"] == {}
     assert told[1]["against_first"]["random reads"]["verdict"] == "better"
@@ -315,7 +319,7 @@ def test_what_is_undecided_says_how_many_rounds_would_decide_it() -> None:
     apart = replace(found, floors=(first, replace(second, device_number=8)))
     sentence = answer(storage_facts(apart))[-1]
     assert re.search(
-        r"undecided in commits of one client ×[\d.]+ \([\d.]+ to [\d.]+; about \d+ rounds would"
+        r"undecided in commits by pg_test_fsync ×[\d.]+ \([\d.]+ to [\d.]+; about \d+ rounds would"
         r" decide it\)",
         sentence,
     ), sentence
@@ -465,20 +469,6 @@ def test_one_warning_names_all_paths_that_it_is_true_of() -> None:
 
     assert said.startswith("/a and /b: pg_test_fsync and fio disagree on what a flush takes (/a: ")
     assert "; /b: pg_test_fsync says 999 µs, fio 250 µs" in said
-
-
-def test_commits_that_are_faster_otherwise_are_told_with_both_rates() -> None:
-    one = at_rates("/a", 462, 462)
-    busy = replace(one, mixed=replace(one.mixed, under=replace(one.mixed.under, per_s=2248.0)))
-    found = storage_facts(in_rounds((busy,), (busy,)))
-
-    assert (
-        "one client commits at most 2,248 times a second (462 to 20,600) and 16 clients 17,984,"
-        " where CPU allows. That is under a checkpoint: right after another it commits 462 times a"
-        " second." in answer(found)[0]
-    )
-    (said,) = (one for one in warnings(found) if "after rest" in one)
-    assert "(2,248/s), fastest under a checkpoint, right after another 2.16 ms (462/s)" in said
 
 
 def test_a_loop_device_is_named_with_the_disk_of_its_file() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from tests.data.probed import at_rates, floor, in_rounds, probed
 
 from pgdyno.model.floor import PathRound
 from pgdyno.stats.across_paths import FIGURES, compare_paths
-from pgdyno.stats.flush_figure import flush_figure
+from pgdyno.stats.flush_figure import fastest_kind
 from pgdyno.stats.verdict import Verdict
 
 DRIFT = (5000.0, 2500.0, 4000.0, 1200.0, 4800.0)  # of the host, which meets all paths
@@ -32,27 +33,21 @@ def test_a_faster_path_is_better_however_the_host_drifts() -> None:
         assert one.high / one.low < 1.1, "the drift cancels within rounds"
 
 
-def test_commits_are_compared_by_what_the_figure_of_each_path_is() -> None:
-    """Two best moments of other kinds made a path better whose own figure was the lower one."""
+def test_each_rate_is_compared_by_one_kind_of_probe() -> None:
+    """One path under a checkpoint was compared with pg_test_fsync of the other: ×0.577."""
 
-    def there(under_per_s: float) -> PathRound:
-        one = at_rates("/b", 1900, 1900)
-        under = replace(one.mixed.under, per_s=under_per_s)
-        return replace(one, mixed=replace(one.mixed, under=under))
+    def here(noise: float) -> PathRound:
+        one = at_rates("/a", 443 * noise, 262 * noise)
+        return replace(one, mixed=replace(one.mixed, under=replace(one.mixed.under, per_s=1056.0)))
 
-    beside = (1000, 5000, 1000, 5000, 1000)
-    found = in_rounds(
-        *(
-            (at_rates("/a", 2100 * noise, 2100 * noise), there(each))
-            for noise, each in zip(NOISE, beside, strict=True)
-        )
-    )
-    first, second = (flush_figure(one, found).commits.mid for one in found.floors)
-    assert second < first
-    (one,) = compare_paths(found)[0].paths
+    found = in_rounds(*((here(noise), at_rates("/b", 609, 257)) for noise in NOISE))
+    kinds = [fastest_kind(found.rounds_of(path))[0] for path in ("/a", "/b")]
+    assert kinds == ["under a checkpoint", "pg_test_fsync"]
 
-    assert one.verdict is Verdict.WORSE
-    assert one.low < second / first < one.high
+    ratios = {each.figure: each.paths[0].ratio for each in compare_paths(found)}
+    assert ratios["commits by pg_test_fsync"] == pytest.approx(609 / 443, rel=0.01)
+    assert ratios["commits by fio"] == pytest.approx(257 / 262, rel=0.01)
+    assert ratios["commits by fio under a checkpoint"] == pytest.approx(128.5 / 1056, rel=0.01)
 
 
 def test_the_order_within_a_round_does_not_matter() -> None:

@@ -1,0 +1,36 @@
+"""Limits of commits where a flush takes another time beside other writes, or after rest."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from pgdyno.analysis.storage import storage_facts
+from pgdyno.report.storage import tables
+from pgdyno.report.storage_answer import answer, warnings
+from tests.data.probed import at_rates, in_rounds
+
+
+def test_commits_that_are_faster_otherwise_are_told_with_both_rates() -> None:
+    one = at_rates("/a", 462, 462)
+    busy = replace(one, mixed=replace(one.mixed, under=replace(one.mixed.under, per_s=2248.0)))
+    found = storage_facts(in_rounds((busy,), (busy,)))
+
+    assert (
+        "one client commits at most 2,248 times a second (462 to 20,600) and 16 clients 17,984,"
+        " where CPU allows. That is under a checkpoint: right after another it commits 462 times a"
+        " second and 16 clients 3,696." in answer(found)[0]
+    )
+    timed = storage_facts(replace(found.measured, wish=replace(found.wish, transaction_us=150)))
+    _, measured, follows, together = (
+        {row[0].text: row[1].text for row in table.rows} for table in tables(timed)
+    )
+    assert measured["commits of one client, at most"] == "462 to 2,248/s (462 to 20,600)"
+    assert follows["16 clients"] == "3,696 to 17,984/s (3,696 to 164,797)"
+    row, mid, low, high = re.findall(r"[\d,]+", together["1 client"])
+    assert 0 < int(row) < 462 < int(mid.replace(",", "")) < 2248
+    assert abs(int(row) - int(low)) <= 1, "it is the slow end of the spread here"
+    assert int(high.replace(",", "")) > 2248
+    (said,) = (one for one in warnings(found) if "after rest" in one)
+    assert "with which the limits of commits begin" in said
+    assert "(2,248/s), fastest under a checkpoint, right after another 2.16 ms (462/s)" in said
