@@ -70,8 +70,14 @@ def _shortened(stages: Sequence[StageFacts]) -> Iterator[str]:
     verdicts = {one.to_first.verdict for one in stages if one.to_first is not None}
     if verdicts & {"better", "worse", "equivalent"}:
         yield "This is a first look, shortened by --quick: the whole plan may find otherwise."
-    if verdicts & {"undecided", "not judged"}:
+    if "undecided" in verdicts:
         yield "A plan shortened by --quick seldom decides; without it, it measures longer, and may."
+    found = [one.to_first for one in stages if one.to_first is not None]
+    if any(one.verdict == "not judged" and not is_against_itself(one) for one in found):
+        yield (
+            "What is not judged, --quick does not judge in any number of rounds: its windows are"
+            " too short. Without it, windows that follow checkpoints do."
+        )
 
 
 def _next_steps(

@@ -17,6 +17,7 @@ from pgdyno.model.text import shell_line, visible
 from pgdyno.plan.schema.plan_file import NAME_LETTERS_MAX
 from pgdyno.plan.schema.toml import toml_key
 from pgdyno.plan.schema.toml_text import value_text
+from pgdyno.plan.settings.checkpoints import shapes_cycle
 from pgdyno.store.output_file import require_closed, write_new
 
 EMBEDDED = "embedded"
@@ -25,7 +26,7 @@ _TEXT = """\
 # A first plan, written by `pgdyno init`.
 #
 #   pgdyno run {path} --dry-run     what it would do; nothing is touched
-#   pgdyno run {path} --quick       a first look: four short rounds, which seldom decide
+#   pgdyno run {path} --quick       a first look: four short rounds, {look}
 #   pgdyno run {path}
 #
 # Every key that may stand here: docs/reference/plan.md. Further plans: pgdyno plans.
@@ -67,6 +68,10 @@ name = {stage}
 why = {why}
 settings = {{ {setting} = {value} }}
 """
+_SELDOM = "which seldom decide"
+_NEVER = """\
+which do not judge this setting:
+#       what it does is seen over whole checkpoint cycles, which only the whole plan follows"""
 _BESIDE_NAMES = re.compile(r"[^a-z0-9._-]+")
 
 
@@ -112,6 +117,7 @@ class FirstPlan:
             "value": value_text(value.strip("'")),
             "question": value_text(f"What does {name} = {value} change here?"),
             "why": value_text(f"With {name} = {value}."),
+            "look": _NEVER if shapes_cycle(name) else _SELDOM,
         }  # fmt: skip
         # The rung that the setting leads to is known once the plan is resolved.
         try:

@@ -14,7 +14,7 @@ class Rung(StrEnum):
     """A level of the durability ladder; a stage has the lowest rung of all its losses."""
 
     D0 = "D0"  # fsync, full page writes and synchronous commit are on
-    D1 = "D1"  # full pages compressed or protected by hardware
+    D1 = "D1"  # full pages are compressed
     D2 = "D2"  # never consistency
     D3 = "D3"
     D4 = "D4"
@@ -35,7 +35,7 @@ def rung_named(text: str) -> Rung:
 
 LADDER = {
     "D0": "nothing is lost",
-    "D1": "nothing is lost, pages are protected otherwise",
+    "D1": "nothing is lost; full pages are compressed",
     "D2": "a crash may lose the last commits",
     "D3": "there is no replica and no recovery to a point in time",
     "D4": "a crash of the machine may tear pages",

@@ -118,6 +118,11 @@ class HostFacts:
     data_disks: tuple[str, ...] = ()  # whole ones below it; (): memory, or not known
     places: tuple[Place, ...] = ()  # that stages name, as far as they are there
 
+    @property
+    def least_free_bytes(self) -> int:
+        """What is free where there is least of it, of all folders that clusters lie in."""
+        return min((self.free_disk_bytes, *(one.free_bytes for one in self.places)))
+
     def place(self, path: str) -> Place | None:
         """What is known of a folder; None: it is not there, or was not looked at."""
         return next((one for one in self.places if one.path == path), None)

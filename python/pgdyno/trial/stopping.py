@@ -52,9 +52,10 @@ class Stopping:
         if not is_early and any(one.state not in _ENDED for one in same_round):
             return
         self._compared = self._look(trials)
-        if is_early:
-            known = {one.stage: one.n for one in before}
-            fresh = [one for one in self._compared if one.n > known[one.stage]]
+        if is_early:  # what this trial adds, not what rounds added that were not told of
+            without = self._look([one for one in trials if one.number != trial.number])
+            known = {one.stage: one.n for one in without}
+            fresh = [one for one in self._compared if one.n > known.get(one.stage, 0)]
         else:
             fresh = [one for one in self._compared if one.look == trial.round]
         left = sum(self.needs(one) for one in trials if one.state is TrialState.PLANNED)

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pgdyno.api.first_plan import FirstPlan
+from pgdyno.api.planning import load_plan
 from pgdyno.cli.app import app
 from pgdyno.model.errors import PlanError, TargetError
 
@@ -82,3 +83,21 @@ def test_what_cannot_be_written_says_why(tmp_path: Path, monkeypatch: pytest.Mon
 def test_what_the_server_has_already_is_no_trial() -> None:
     with pytest.raises(PlanError, match=r"^synchronous_commit = on is what the server has already"):
         FirstPlan("embedded", 1, "synchronous_commit=on").text()
+
+
+def test_a_first_look_that_cannot_judge_the_setting_is_written_so() -> None:
+    """Four short rounds were spent on what windows without whole cycles do not judge."""
+    compressed = FirstPlan("embedded", 1, "wal_compression=on").text("wc.toml")
+    assert "four short rounds, which do not judge this setting:" in compressed
+    assert (
+        "# what a stage may put at risk: nothing is lost; full pages are compressed" in compressed
+    )
+    assert "which seldom decide" in FirstPlan("embedded", 1, "work_mem=64MB").text("wm.toml")
+
+
+def test_what_quick_cannot_judge_is_said_with_the_remedy(tmp_path: Path) -> None:
+    path = FirstPlan("embedded", 1, "wal_compression=on").write(tmp_path / "wc.toml")
+    short, whole = (load_plan(path, quick=quick).record.notes for quick in (True, False))
+    assert short[0].startswith("stage wal_compression-on will not be judged against as-it-is")
+    assert short[0].endswith("; that is of --quick: without it, windows follow checkpoints")
+    assert "will not be judged" not in " ".join(whole)

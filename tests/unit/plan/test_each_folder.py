@@ -145,7 +145,7 @@ def test_a_folder_in_memory_takes_memory_and_no_disk() -> None:
 
 def test_memory_that_does_not_hold_server_and_data_is_told() -> None:
     """Each fits alone; together the kernel would kill the server."""
-    place = Place("/dev/shm/a", HOST.memory_bytes, "tmpfs", 9)
+    place = Place("/dev/shm/a", 100 * HOST.memory_bytes, "tmpfs", 9)
     tight = " ".join(dry_run(replace(HOST, places=(place,)), "/dev/shm/a").split())
     large = replace(HOST, memory_bytes=100 * HOST.memory_bytes, places=(place,))
     roomy = resolved("/dev/shm/a", host=large)
@@ -162,15 +162,43 @@ def test_a_folder_that_may_be_too_small_is_noted() -> None:
     place = Place("/mnt/a", GIB, "xfs", 2)
     text = " ".join(dry_run(replace(HOST, places=(place,)), "/mnt/a").split())
 
-    assert "folder /mnt/a has 1.00 GiB free, stage other-" in text
-    assert "may take" in text
+    assert (
+        "folder /mnt/a has 1.00 GiB free, stages other-read-only, other-read-write and"
+        " other-load may take up to" in text
+    )
+    assert "a trial that fills the disk fails; make room there, or name another folder" in text
+
+
+def test_wal_is_sized_by_the_smallest_folder_that_is_compared() -> None:
+    """8 GB, by pgdyno's own disk, did not go into the folder of 1.36 GiB that was compared."""
+
+    def max_wal_size(free_bytes: int) -> set[str]:
+        host = replace(HOST, places=(Place("/mnt/a", free_bytes, "xfs", 2),))
+        found = resolved("/mnt/a", host=host)
+        return {one.values["max_wal_size"] for one in found.stages}
+
+    assert max_wal_size(HOST.free_disk_bytes) == max_wal_size(1 << 50)
+    assert max_wal_size(8 * GIB) == {"2GB"}, "in all of them, or they could not be compared"
+
+
+def test_a_max_wal_size_that_fits_is_named() -> None:
+    place = Place("/mnt/a", 3 * GIB // 2, "xfs", 2)
+    (note,) = (one for one in resolved("/mnt/a", host=replace(HOST, places=(place,))).notes
+               if one.startswith("folder /mnt/a has 1.50 GiB free"))  # fmt: skip
+    named = re.search(r"max_wal_size = (\d+)MB in all stages that are compared would fit", note)
+    assert named, note
+    size = f"settings.max_wal_size={named[1]}MB"
+    sized = [f"stage.{where}-{load}.{size}" for where in ("here", "other") for load in LOADS]
+    draft = read_plan(COMPARISON, sized, quick=True, folders=("/mnt/a",))
+    fits = resolve(draft, installed(18), replace(HOST, places=(place,)))
+    assert not [one for one in fits.notes if "may take up to" in one]
 
 
 def test_folders_that_may_not_fit_together_are_noted() -> None:
-    places = tuple(Place(path, 20 * GIB, "xfs", 2) for path in ("/mnt/a/x", "/mnt/a/y"))
+    places = tuple(Place(path, 3 * GIB, "xfs", 2) for path in ("/mnt/a/x", "/mnt/a/y"))
     text = " ".join(dry_run(replace(HOST, places=places), "/mnt/a/x", "/mnt/a/y").split())
 
-    assert "/mnt/a/x and /mnt/a/y lie on one file system, which has 20.0 GiB free" in text
+    assert "/mnt/a/x and /mnt/a/y lie on one file system, which has 3.00 GiB free" in text
     assert "folder /mnt/a/x has" not in text, "each alone does"
 
 

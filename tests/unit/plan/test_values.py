@@ -138,3 +138,13 @@ def test_base_units_are_bytes_and_microseconds() -> None:
 )
 def test_same_value(name: str, wanted: str, raw: str, same: bool) -> None:
     assert same_value(installed(18).knobs[name], wanted, raw) is same
+
+
+def test_a_value_that_a_build_lacks_is_told_as_such() -> None:
+    values = ("pglz", "on", "off")
+    knob = ServerKnob("wal_compression", "enum", None, "superuser", None, None, values, "off")
+    with pytest.raises(BadValue, match="is of servers built with lz4, and this one is not") as told:
+        canonical(knob, "lz4")
+    assert told.value.allowed.startswith("pglz, on, off; or another server by --bindir")
+    with pytest.raises(BadValue, match="not among its values"):
+        canonical(knob, "lz5")

@@ -215,7 +215,13 @@ def test_a_plan_without_looks_tells_its_first_ratios_too(
     )
 
     told = [one for one in events if isinstance(one, LookTaken)]
-    assert [one.rounds for one in told] == [1, 1, 2, 2, 4, 4, 8, 8], "others would repeat these"
+    in_rounds = [one.rounds for one in told for _ in one.sentences]
+    assert in_rounds == [1, 1, 2, 2, 4, 4, 8], "others would repeat these, or the answer"
+    for event in told:
+        ended = {(one.round, one.stage) for one in fixed.trials[: len(fixed.trials) - event.left]}
+        for line in event.sentences:
+            pair = {(event.rounds, "initdb"), (event.rounds, line.split(" so far ×")[0])}
+            assert pair <= ended, "a round is told of once it holds the pair"
     assert [one.left for one in told] == sorted((one.left for one in told), reverse=True)
     lines = [line for one in told for line in one.sentences]
     assert {line.split(" so far ×")[0] for line in lines} == {"async", "wal-compression"}

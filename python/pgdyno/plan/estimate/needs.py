@@ -8,7 +8,7 @@ high, and told as such in the dry run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import TypeAlias
 
@@ -213,6 +213,10 @@ class Room:
     path: str
     need: Need  # of the hungriest stage there
     stage: str | None  # which one that is; None: fixtures alone lie there
+    tight: tuple[str, ...] = field(
+        kw_only=True, default=()
+    )  # stages that may take more than is free
+    kept_wal_bytes: int = field(kw_only=True, default=0)  # that a copy brings along
     free_bytes: int | None  # None: the folder is not there, or was not looked at
     device_number: int | None = None  # of its file system
     file_system: str | None = None  # its type
@@ -249,7 +253,10 @@ def rooms(
             need = Need((*need.parts, ("its standby", need.total_bytes)))
         by_folder.setdefault(stage.folder, []).append((need, stage.name))
     loaded, found = _loaded(workload, fixtures, costs), []
+    kept = _kept_wal_bytes(workload, costs)
     for folder, needs in by_folder.items():
+        free = host.free_disk_bytes if folder is None else _free_bytes(host, folder)
+        tight = tuple(name for need, name in needs if free is not None and need.total_bytes > free)
         need, name = max(needs, key=lambda one: one[0].total_bytes, default=(Need(()), None))
         if folder is None:
             need = Need((*loaded.parts, *need.parts))
@@ -257,10 +264,25 @@ def rooms(
             found.append(Room(host.data_path, need, name, *own))
         elif place := host.place(folder):
             there = place.free_bytes, place.device_number, place.file_system
-            found.append(Room(folder, need, name, *there))
+            found.append(Room(folder, need, name, *there, tight=tight, kept_wal_bytes=kept))
         else:
             found.append(Room(folder, need, name, None))
     return tuple(found)
+
+
+def _free_bytes(host: HostFacts, folder: str) -> int | None:
+    place = host.place(folder)
+    return None if place is None else place.free_bytes
+
+
+def fitting_wal_bytes(room: Room) -> int:
+    """The largest max_wal_size with which a room's need would fit; 0: none would.
+
+    WAL that `wal_keep_size` keeps is reckoned to it.
+    """
+    wal_bytes = sum(size for name, size in room.need.parts if name == WAL)
+    left_bytes = (room.free_bytes or 0) - (room.need.total_bytes - wal_bytes)
+    return max(0, int(left_bytes / WAL_OVER)) if left_bytes >= room.kept_wal_bytes else 0
 
 
 def estimate(

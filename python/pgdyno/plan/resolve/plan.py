@@ -20,6 +20,7 @@ from pgdyno.plan.estimate.needs import (
     Room,
     disk_need,
     estimate,
+    fitting_wal_bytes,
     memory_need,
     rooms,
     shared,
@@ -47,6 +48,7 @@ MAJORS = range(12, 19)
 """Major versions of PostgreSQL that can be targets."""
 TRIALS_MAX = 10_000
 """Of a plan; at the shortest they take half a day."""
+_LEAST_WAL_MB = 32  # two segments, less no server takes
 
 
 def resolve(
@@ -82,8 +84,8 @@ def resolve(
     complaints += earlier_complaints(
         document, [draft.driven(client.table) for client in draft.clients]
     )
-    notes = [*document.notes, *_left_out(draft), *resolved.notes]
-    notes += cycle_notes(protocol, resolved.stages, resolved.configs)
+    notes = [*_unjudged(draft, resolved, protocol), *document.notes, *_left_out(draft)]
+    notes += resolved.notes
     memory, disk = {}, {}
     for stage, config in zip(resolved.stages, resolved.configs, strict=True):
         memory[stage.name] = memory_need(config, stage.workload, host, costs)
@@ -179,6 +181,12 @@ def _not_ours(server: ServerFacts) -> Iterator[str]:
                 f" {sessions}; loading and driving take CPU, disk and WAL from them, and what they"
                 " do is in the figures"
             )
+
+
+def _unjudged(draft: PlanDraft, resolved: Resolved, protocol: Protocol) -> Iterator[str]:
+    """What may make all of it useless, which is said first."""
+    by_quick = draft.ignores_cycles
+    return cycle_notes(protocol, resolved.stages, resolved.configs, shortened=by_quick)
 
 
 def _alone(resolved: Resolved) -> list[str]:
@@ -329,13 +337,17 @@ def _storage_notes(stages: Sequence[Stage], host: HostFacts) -> Iterator[str]:
 def _tight(found: Sequence[Room], sessions: Need, memory_bytes: int) -> Iterator[str]:
     """Folders of stages that may be too small; data that do not fit are refused elsewhere.
 
-    WAL seldom takes all that max_wal_size allows within a trial, so this is no refusal.
+    WAL seldom takes all that max_wal_size allows within a trial, so this is no refusal. How much
+    SQL of the plan's own writes is not known, so of it all of that is reckoned with.
     """
     for one in found[1:]:
         if one.free_bytes is not None and one.need.total_bytes > one.free_bytes:
             yield (
-                f"folder {one.path} has {bytes_text(one.free_bytes)} free, stage {one.stage} may"
-                f" take {bytes_text(one.need.total_bytes)}: {one.need.text()}"
+                f"folder {one.path} has {bytes_text(one.free_bytes)} free,"
+                f" {'stage' if len(one.tight) == 1 else 'stages'} {listed(one.tight)} may take up"
+                f" to {bytes_text(one.need.total_bytes)}: {one.need.text()}; it is not refused,"
+                " since WAL seldom takes all that max_wal_size allows, but a trial that fills the"
+                f" disk fails; {_remedy(one)}"
             )
     for together in shared(found):
         need, free_bytes = sum(one.need.total_bytes for one in together), together[0].free_bytes
@@ -345,6 +357,14 @@ def _tight(found: Sequence[Room], sessions: Need, memory_bytes: int) -> Iterator
                 f" {bytes_text(free_bytes)} free; together they may take {bytes_text(need)}"
             )
     yield from _tight_in_memory(found, sessions, memory_bytes)
+
+
+def _remedy(room: Room) -> str:
+    """What has the stages of a folder fit into it."""
+    fits_mb = fitting_wal_bytes(room) >> 20
+    if fits_mb < _LEAST_WAL_MB:
+        return "make room there, or name another folder"
+    return f"max_wal_size = {fits_mb}MB in all stages that are compared would fit, or make room"
 
 
 def _tight_in_memory(found: Sequence[Room], sessions: Need, there: int) -> Iterator[str]:

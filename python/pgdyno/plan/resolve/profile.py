@@ -31,7 +31,8 @@ def size_profile(
         before: What the stage has from the stages before it: reckoned with where the profile
             does not replace it.
         server: Version and settings of the server.
-        host: Memory, huge pages and disk of the machine.
+        host: Memory and huge pages of the machine, and its disks: sized by is the smallest folder
+            that clusters lie in, so that stages that compare storage have the same settings.
     """
     result: dict[str, Setting] = {}
     notes = []
@@ -83,7 +84,7 @@ def _sized(
     assert setting.of is not None
     assert setting.share is not None
     assert setting.at_least is not None
-    amounts = {"memory": host.memory_bytes, "free_disk": host.free_disk_bytes}
+    amounts = {"memory": host.memory_bytes, "free_disk": host.least_free_bytes}
     amount = amounts[setting.of] if setting.of in amounts else config.size(setting.of)
     assert amount is not None, f"{setting.of} stands before {knob.name} in the profile"
     words = f"of {setting.of}"

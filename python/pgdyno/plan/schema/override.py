@@ -81,14 +81,15 @@ def quick_values(raw: dict[str, Any]) -> tuple[dict[Path, Any], list[Complaint]]
             continue
         keys = [f"{name}.{key}" for name, keys in QUICK_KEYS.items() for key in keys]
         complaints.append(Complaint(where, f"--quick cannot change it; allowed: {', '.join(keys)}"))
-    if values and not _FOLLOWING & values.keys() and _follows_checkpoints(raw):
+    if values and not _FOLLOWING & values.keys() and follows_checkpoints(raw):
         # Whole cycles last as long as the server takes: whoever wants them in the short version
         # says so there.
         values[CHECKPOINTS] = "ignore"
     return values, complaints
 
 
-def _follows_checkpoints(raw: dict[str, Any]) -> bool:
+def follows_checkpoints(raw: dict[str, Any]) -> bool:
+    """Whether the windows of a document end with checkpoints, as it is written."""
     protocol = raw.get("protocol")
     return isinstance(protocol, dict) and protocol.get("checkpoints") in ("cycles", "anchors")
 

@@ -25,9 +25,11 @@ from pgdyno.plan.schema.each_folder import repeated
 from pgdyno.plan.schema.errors import complaints_of
 from pgdyno.plan.schema.fleet_table import fleet_complaints
 from pgdyno.plan.schema.override import (
+    CHECKPOINTS,
     Override,
     Path,
     apply_overrides,
+    follows_checkpoints,
     parse_override,
     quick_values,
     stage_origin,
@@ -62,6 +64,7 @@ class PlanDraft:
     sources: Mapping[str, str]  # path of a file that the workload names -> its content
     skipped: tuple[str, ...] = ()  # stages that are left out
     whole_rounds: int | None = None  # see `Protocol`
+    ignores_cycles: bool = False  # by `--quick`, where the whole plan follows checkpoints
 
     def driven(self, table: WorkloadTable) -> Workload:
         """The workload of the plan or of a stage, over the servers that there are."""
@@ -168,7 +171,16 @@ def read_plan_text(
         sources=sources,
         skipped=skipped,
         whole_rounds=_whole_rounds(raw, chosen, document) if quick else None,
+        ignores_cycles=quick and _ignores_cycles(raw, chosen, document),
     )  # fmt: skip
+
+
+def _ignores_cycles(
+    raw: dict[str, Any], chosen: Sequence[Override], document: PlanDocument
+) -> bool:
+    """Whether it is `[quick]` that has checkpoints ignored, and the whole plan follows them."""
+    by_set = any(one.path == CHECKPOINTS for one in chosen)
+    return follows_checkpoints(raw) and document.protocol.checkpoints == "ignore" and not by_set
 
 
 def _whole_rounds(

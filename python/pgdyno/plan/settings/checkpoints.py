@@ -15,7 +15,7 @@ from pgdyno.model.cycle import (
 )
 from pgdyno.model.plan import Protocol, Stage, Trial
 from pgdyno.model.units import seconds_text
-from pgdyno.model.wording import plural
+from pgdyno.model.wording import listed, plural
 from pgdyno.plan.schema.complaint import Complaint
 from pgdyno.plan.settings.configured import Configured
 
@@ -203,9 +203,16 @@ def cycle_complaints(protocol: Protocol, stages: Sequence[Stage]) -> Iterator[Co
 
 
 def cycle_notes(
-    protocol: Protocol, stages: Sequence[Stage], configs: Sequence[Configured]
+    protocol: Protocol, stages: Sequence[Stage], configs: Sequence[Configured], *, shortened: bool
 ) -> Iterator[str]:
-    """Stages that will get no verdict, because their windows ignore checkpoints."""
+    """Stages that will get no verdict, because their windows ignore checkpoints.
+
+    Args:
+        protocol: Of the plan.
+        stages: All of them.
+        configs: Their configurations, in the same order.
+        shortened: Whether it is `--quick` that has them ignored, and the whole plan follows them.
+    """
     if protocol.checkpoints == "anchors" and protocol.anchors >= 2:
         return
     if protocol.checkpoints == "cycles" or len(stages) < 2:
@@ -215,14 +222,29 @@ def cycle_notes(
     ):  # no checkpoint is due from it
         return
     words = [_words(stage, config) for stage, config in zip(stages, configs, strict=True)]
+    alike: dict[str, list[str]] = {}
     for stage, mine in zip(stages[1:], words[1:], strict=True):
         if names := changed_in_cycle(mine, words[0]):
             shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-            yield (
-                f"stage {stage.name} will not be judged against {stages[0].name}: it changes"
-                f' {shown}, and with protocol.checkpoints = "{protocol.checkpoints}" there are too'
-                " few whole checkpoint cycles"
-            )
+            alike.setdefault(shown, []).append(stage.name)
+    remedy = _remedy(stages, shortened=shortened)
+    for shown, those in alike.items():
+        one = len(those) == 1
+        yield (
+            f"{'stage' if one else 'stages'} {listed(those)} will not be judged against"
+            f" {stages[0].name}: {'it changes' if one else 'they change'} {shown}, and with"
+            f' protocol.checkpoints = "{protocol.checkpoints}" there are too few whole checkpoint'
+            f" cycles{remedy}"
+        )
+
+
+def _remedy(stages: Sequence[Stage], *, shortened: bool) -> str:
+    """What has windows hold whole cycles; empty where nothing does."""
+    if shortened:
+        return "; that is of --quick: without it, windows follow checkpoints"
+    if any(one.workload.engine != "pgdyno" or one.workload.steps for one in stages):
+        return ""
+    return "; `--set protocol.checkpoints=cycles` has windows follow them, and take as long"
 
 
 def _words(stage: Stage, config: Configured) -> dict[str, str]:

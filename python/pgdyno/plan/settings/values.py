@@ -33,6 +33,8 @@ _WORDS = {  # as far as they must be written, and what they mean
     "true": (1, "on"), "false": (1, "off"), "yes": (1, "on"), "no": (1, "off"), "on": (2, "on"),
     "off": (2, "off"),
 }  # fmt: skip
+_LIBRARIES = {"lz4": "lz4", "zstd": "zstd"}
+"""Values that only servers have which were built with a library."""
 _HEX = re.compile(r"0x[0-9a-f]+", re.ASCII)
 
 
@@ -264,6 +266,13 @@ def _word(knob: ServerKnob, text: str) -> str:
         return known.alias.get(spelt, spelt) if known is not None else spelt
     if not values and re.fullmatch(r"[\w .-]+", text):
         return lower  # the server has not told; it will refuse what it does not know
+    if lower in _LIBRARIES:
+        library = _LIBRARIES[lower]
+        raise BadValue(
+            f"is of servers built with {library}, and this one is not",
+            f"{allowed(knob)}; or another server by --bindir, `pgdyno build --with {library}`"
+            " makes one",
+        )
     raise BadValue("not among its values", allowed(knob))
 
 
