@@ -124,8 +124,10 @@ def test_steps_over_a_gap_tell_nothing_of_their_seconds() -> None:
 ELSEWHERE = {
     "analysis/cycles.py": "transactions that ended, counted by the driver in every second; a gauge",
     "analysis/latency_shares.py": "shares of a histogram",
+    "analysis/process_lines.py": "steps, of which `known_steps` says which are known",
     "analysis/signals.py": "steps, of which `known_steps` says which are known",
     "analysis/steadiness.py": "transactions that ended, counted by the driver in every second",
+    "analysis/trials.py": "how many seconds lie in each point of a line",
     "analysis/windows.py": "of `levels`",
     "stats/anchor.py": "transactions that ended, by second",
     "stats/group_commit.py": "a table of measured times, by size; shares of them",

@@ -151,7 +151,7 @@ def test_what_the_log_tells_stands_above_the_line_where_it_happened(facts: Facts
     assert {"wait for a lock", "error"} <= {key.label for key in chart.keys(told)}
 
 
-OVER_TIME = ("timeline", "active_sessions", "signals", "process_cpu")
+OVER_TIME = ("timeline", "active_sessions", "signals", "process_cpu", "heat_over_time")
 
 
 def _all_over_time(facts: Facts) -> Facts:
