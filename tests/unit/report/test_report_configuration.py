@@ -71,7 +71,7 @@ def test_what_does_not_fit_is_refused(run: Run, arguments: dict[str, str], fact:
 def test_where_nothing_is_better_the_first_stage_stays(tmp_path: Path) -> None:
     run = Run(write_miniature(tmp_path / "one.sqlite", rounds=1, invalid=()))
     text = run.configuration()
-    assert "No stage that rung D1 allows (nothing is lost; full pages are c" in text
+    assert "No stage that rung D1 allows (nothing is lost; full pages are compressed)" in text
     assert "# sets nothing" in text
 
 
