@@ -128,7 +128,7 @@ def sampler(subject: Subject) -> Found:
     if not is_on(session, _TOLD_WITH):
         missing.append(switched_off("states and statements of sessions", _TOLD_WITH))
     run_queue = None
-    if subject.postmaster_pid is not None and is_told(session.info.backend_pid):
+    if _is_seen(subject) and is_told(session.info.backend_pid):
         run_queue = RunQueue()
     if run_queue is None:
         missing.append(_without_run_queue(subject))
@@ -144,10 +144,15 @@ def sampler(subject: Subject) -> Found:
     ]
 
 
+def _is_seen(subject: Subject) -> bool:
+    """Whether the kernel may be asked about the server's processes."""
+    return subject.ours or subject.postmaster_pid is not None
+
+
 def _without_run_queue(subject: Subject) -> Missing:
     """Such sessions count as ones that run."""
     name = "waiting for a CPU by session"
-    if subject.postmaster_pid is None:
+    if not _is_seen(subject):
         assert subject.session is not None
         return not_seen(subject.session, name)
     return Missing(
