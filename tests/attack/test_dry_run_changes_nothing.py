@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from pgdyno.host.disk_lock import VARIABLE
 from pgdyno.model.connection import Connection
 from pgdyno.target.home import open_home
 from pgdyno.target.running_target import TRIAL, RunningTarget
@@ -68,7 +69,8 @@ class Place:
         done = subprocess.run(
             ["unshare", "--mount", "sh", "-c", ALONE, "sh",
              sys.executable, "-m", "pgdyno", "run", str(plan), "--dry-run"],
-            cwd=self.here, env=os.environ | {"PGDYNO_HOME": str(self.home)},
+            cwd=self.here,
+            env=os.environ | {"PGDYNO_HOME": str(self.home), VARIABLE: str(self.here)},
             capture_output=True, text=True, timeout=DEADLINE_S, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
