@@ -131,8 +131,8 @@ class Processes:
         return process
 
     def follow(self, state: LoadProgress) -> None:
-        """Strike the second host once rows are on their way."""
-        if state.phase == "copy" and state.rows > 0 and not self.is_struck:
+        """Strike the second host when hosts copy: once rows are told, its own may all be there."""
+        if state.phase == "copy" and not self.is_struck:
             self.is_struck = True
             self.strike(self.pids["1"])
 
