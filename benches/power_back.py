@@ -34,17 +34,15 @@ import numpy as np
 import psycopg
 from measure import Failure, Spread, table, write_json
 from package import package_exit_code
-from repair import SETTINGS, Bed, bed, crashed
+from repair import Bed, bed, crashed, settings
 
 from pgdyno import Guard
-from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.shell import postgres_user
 from pgdyno.target.cluster import Cluster
 from pgdyno.target.standby import Standby
 
 ARMS = {"full-pages": "on", "guarded": "off", "failover": "off"}  # full_page_writes
 COMMIT = "INSERT INTO back VALUES (1)"
-ORIGIN = Origin(OriginKind.TARGET, "the benchmark's")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +55,6 @@ class Back:
     seconds: float
     repair_s: float  # of that
     blocks: int  # that were written by the repair
-
-
-def settings(arm: str) -> list[Setting]:
-    """What the primary is started with."""
-    values = SETTINGS | {"full_page_writes": ARMS[arm]}
-    return [Setting(name, value, ORIGIN) for name, value in values.items()]
 
 
 def out_of_memory(data: Path) -> None:
@@ -91,7 +83,7 @@ def once(bed: Bed, arm: str, changed: int, number: int, journal: Path) -> Back:
         Failure: The table holds something else afterwards.
     """
     bed.primary.stop(clean=True)
-    bed.primary.start(settings(arm))
+    bed.primary.start(settings(ARMS[arm]))
     wanted = crashed(bed, changed)
     out_of_memory(bed.primary.data)
     at = bed.standby.cluster.connection()
@@ -104,7 +96,7 @@ def once(bed: Bed, arm: str, changed: int, number: int, journal: Path) -> Back:
             conninfo = f"host={at.host} port={at.port} user={at.user} dbname=postgres"
             report = Guard(bed.primary.data, conninfo).repair(journals=journal)
             repair_s, blocks = time.monotonic() - began, report.blocks_written
-        bed.primary.start(settings(arm), recovers=True)
+        bed.primary.start(settings(ARMS[arm]), recovers=True)
         committed(bed.primary)
     seconds = time.monotonic() - began
     if arm == "failover":
@@ -135,7 +127,7 @@ def _taken_over(bed: Bed, wanted: tuple[int, int]) -> None:
     copy.rename(old)
     user = postgres_user()
     bed.primary = Cluster(bed.binaries, old, user, "socket")
-    bed.primary.start(settings("guarded"))
+    bed.primary.start(settings())
     bed.standby = Standby(bed.primary, bed.binaries, user)
     bed.standby.start()
 

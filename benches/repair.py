@@ -54,7 +54,7 @@ from pgdyno.target.standby import Standby
 BLOCK = 8192
 ROWS_A_PAGE = 4
 SETTINGS = {
-    "full_page_writes": "off", "autovacuum": "off", "shared_buffers": "1GB",
+    "autovacuum": "off", "shared_buffers": "1GB",
     "max_wal_size": "8GB", "checkpoint_timeout": "1h", "max_wal_senders": "4",
 }  # fmt: skip
 COPY, PATIENCE_S = "copy", 3600.0
@@ -147,18 +147,24 @@ def relayed(there: Path, delays: Sequence[float]) -> Iterator[dict[float, int]]:
         process.join()
 
 
+def settings(full_page_writes: str = "off") -> list[Setting]:
+    """What a primary is started with."""
+    origin = Origin(OriginKind.TARGET, "the benchmark's")
+    values = SETTINGS | {"full_page_writes": full_page_writes}
+    return [Setting(name, value, origin) for name, value in values.items()]
+
+
 @contextmanager
 def bed(asked: argparse.Namespace, gigabytes: float) -> Iterator[Bed]:
     """A filled primary and its standby."""
     user = postgres_user()
     target = Target("installed", bindir=asked.bindir) if asked.bindir else Target("embedded")
     binaries = find_binaries(target, user)
-    origin = Origin(OriginKind.TARGET, "the benchmark's")
     with own_folder(asked.folder) as folder:
         initdb(binaries, folder / "data", user, ("--data-checksums",))
         primary = Cluster(binaries, folder / "data", user, "socket")
         try:
-            primary.start([Setting(name, value, origin) for name, value in SETTINGS.items()])
+            primary.start(settings())
             made = Bed(gigabytes, primary, None, binaries, {})  # type: ignore[arg-type]
             made.execute(
                 "CREATE TABLE t (i int, v bigint, pad text) WITH (fillfactor = 50)",
@@ -218,8 +224,7 @@ def repaired(bed: Bed, delay_ms: float, blocks: int, number: int, journals: Path
     began = time.monotonic()
     report = Guard(bed.primary.data, conninfo).repair(journals=journals)
     seconds = time.monotonic() - began
-    origin = Origin(OriginKind.TARGET, "the benchmark's")
-    bed.primary.start([Setting(name, value, origin) for name, value in SETTINGS.items()])
+    bed.primary.start(settings())
     if (found := bed.content()) != wanted:
         raise Failure(f"the table holds {found}, and held {wanted}", "That is a defect.")
     return Repair(bed.gigabytes, f"{delay_ms:g} ms", blocks, number, report.blocks_needed,

@@ -19,6 +19,7 @@ from pgdyno.analysis.cycle_facts import AnchorFacts, CycleFacts
 from pgdyno.analysis.episodes import episodes
 from pgdyno.analysis.judge import checkpoint_cycle
 from pgdyno.analysis.only_reads import only_reads
+from pgdyno.analysis.seen import SeriesByTrial
 from pgdyno.analysis.snapshots import SnapshotsByTrial
 from pgdyno.analysis.stored import Stored
 from pgdyno.analysis.trials import COUNTED, per_second
@@ -37,7 +38,6 @@ from pgdyno.stats.table import table_of
 from pgdyno.stats.vacuum import late_tables
 
 NS = 1e9
-SeriesByTrial = Mapping[int, Mapping[str, Series]]
 DEFAULTS = {  # of PostgreSQL 12 to 18, as SHOW prints them; others differ with the version
     "checkpoint_timeout": "5min", "checkpoint_flush_after": "256kB", "max_wal_size": "1GB",
     "min_wal_size": "80MB", "full_page_writes": "on", "wal_compression": "off",

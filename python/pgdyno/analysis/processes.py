@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pgdyno.analysis.resource_facts import ProcessRow, ProcessUse
 from pgdyno.analysis.resources import members
-from pgdyno.analysis.seen import Seen, mean_of
+from pgdyno.analysis.seen import Seen, mean_of, seen_by_stage
 from pgdyno.model.run import TrialRecord
 
 _PREFIX = "process."
@@ -19,12 +19,7 @@ def process_rows(stages: Sequence[str], trials: Sequence[TrialRecord]) -> tuple[
         stages: Their names, in the order of the plan.
         trials: Those whose numbers may be used.
     """
-    seen = {
-        stage: [
-            Seen(one.result, {}) for one in trials if one.stage == stage and one.result is not None
-        ]
-        for stage in stages
-    }
+    seen = seen_by_stage(stages, trials)
     names = (name for windows in seen.values() for one in windows for name in one.result.deltas)
     rows = [
         ProcessRow(role, tuple(_use(role, windows) for windows in seen.values()))

@@ -20,8 +20,15 @@ from pgdyno.analysis.resource_measures import (
     interface_measures,
 )
 from pgdyno.analysis.resource_parts import cpu_parts, group_measures, memory_parts
-from pgdyno.analysis.seen import Measure, Seen, mean_of
-from pgdyno.model.run import Series, SnapshotRows, TallySeries, TrialRecord
+from pgdyno.analysis.seen import (
+    Measure,
+    Seen,
+    SeriesByTrial,
+    TalliesByTrial,
+    mean_of,
+    seen_by_stage,
+)
+from pgdyno.model.run import SnapshotRows, TrialRecord
 from pgdyno.model.wording import plural
 
 SHOWN_MAX = 12  # devices, and interfaces: those that did most
@@ -89,8 +96,8 @@ def _used(seen: Sequence[Seen], prefix: str, *columns: str) -> list[str]:
 def resource_rows(
     stages: Sequence[str],
     trials: Sequence[TrialRecord],
-    series: Mapping[int, Mapping[str, Series]],
-    tallies: Mapping[int, Mapping[str, TallySeries]] | None = None,
+    series: SeriesByTrial,
+    tallies: TalliesByTrial | None = None,
     snapshots: Mapping[int, Sequence[SnapshotRows]] | None = None,
 ) -> tuple[ResourceRow, ...]:
     """Every measure that is known of any stage, resource by resource.
@@ -102,16 +109,7 @@ def resource_rows(
         tallies: Likewise; None: nobody looked at moments.
         snapshots: Likewise.
     """
-    tallies, snapshots = tallies or {}, snapshots or {}
-    seen = {
-        stage: [
-            Seen(one.result, series.get(one.number, {}), tallies.get(one.number, {}),
-                 snapshots.get(one.number, ()))
-            for one in trials
-            if one.stage == stage and one.result is not None
-        ]
-        for stage in stages
-    }  # fmt: skip
+    seen = seen_by_stage(stages, trials, series, tallies or {}, snapshots or {})
     everything = [one for each in seen.values() for one in each]
     rows = [_row(measure, seen) for measure in _measures(trials, everything)]
     known = {row.resource for row in rows if any(value is not None for value in row.stages)}

@@ -29,6 +29,7 @@ from pgdyno.analysis.replica_facts import LABEL, ReplicaRow
 from pgdyno.analysis.resources import resource_rows
 from pgdyno.analysis.response_map import response_maps
 from pgdyno.analysis.sampled import sampled
+from pgdyno.analysis.seen import TalliesByTrial
 from pgdyno.analysis.servers import servers_facts
 from pgdyno.analysis.session_facts import StageSessions
 from pgdyno.analysis.sessions import round_sessions, stage_sessions
@@ -41,7 +42,7 @@ from pgdyno.analysis.stored import Stored
 from pgdyno.analysis.telemetry import telemetry_facts
 from pgdyno.analysis.timeline_facts import Phases
 from pgdyno.analysis.trust import merged_conditions
-from pgdyno.analysis.views import TalliesByTrial, server_views
+from pgdyno.analysis.views import server_views
 from pgdyno.analysis.wal import stage_wal
 from pgdyno.imports.simultaneous import simultaneous
 from pgdyno.model.build import Build

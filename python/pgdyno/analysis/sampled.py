@@ -15,7 +15,7 @@ from statistics import median
 from pgdyno.analysis.resource_measures import DEVICE, INTERFACE
 from pgdyno.analysis.resource_parts import CPUS_MAX
 from pgdyno.analysis.resources import members, shown
-from pgdyno.analysis.seen import in_window
+from pgdyno.analysis.seen import SeriesByTrial, TalliesByTrial, in_window
 from pgdyno.analysis.telemetry_facts import (
     Sampled,
     SampledGroup,
@@ -25,7 +25,7 @@ from pgdyno.analysis.telemetry_facts import (
 )
 from pgdyno.model.counters import growth
 from pgdyno.model.resets import RESETS, began_anew
-from pgdyno.model.run import Series, SnapshotRows, TallySeries, TrialRecord, TrialResult
+from pgdyno.model.run import Series, SnapshotRows, TrialRecord, TrialResult
 from pgdyno.model.wording import plural
 
 OTHERS = "other series"
@@ -99,8 +99,8 @@ def _renamed(look: SnapshotRows) -> SnapshotRows:
 def sampled(
     stages: Sequence[str],
     trials: Sequence[TrialRecord],
-    series: Mapping[int, Mapping[str, Series]],
-    tallies: Mapping[int, Mapping[str, TallySeries]],
+    series: SeriesByTrial,
+    tallies: TalliesByTrial,
     snapshots: Mapping[int, Sequence[SnapshotRows]],
 ) -> Sampled:
     """Every series in its group, and every tally and table.
@@ -121,7 +121,9 @@ def sampled(
         for stage in stages
     }
     every = [one for each in windows.values() for one in each]
-    found = [*_told_apart(every, windows), *_added_up(every, windows)]
+    kinds = {name: one for each in every for name, one in each.series.items()}
+    further = _further(every, sorted(kinds))
+    found = [*_told_apart(kinds, further, windows), *_added_up(kinds, further, windows)]
     tables = (*_tallies(windows, tallies), *_snapshots(windows))
     return Sampled(tuple(_groups(found)), tables)
 
@@ -137,11 +139,12 @@ def group_of(name: str) -> str:
 _Windows = Mapping[str, Sequence[_Window]]
 
 
-def _told_apart(every: Sequence[_Window], windows: _Windows) -> Iterator[SampledSeries]:
-    further = {name for names in _further(every).values() for name in names}
-    kinds = {name: one for each in every for name, one in each.series.items()}
+def _told_apart(
+    kinds: Mapping[str, Series], further: Mapping[str, Sequence[str]], windows: _Windows
+) -> Iterator[SampledSeries]:
+    added = {name for names in further.values() for name in names}
     for name, like in kinds.items():
-        if name not in further:
+        if name not in added:
             levels = (_level(each, name) for each in windows.values())
             yield SampledSeries(name, like.unit, like.kind, tuple(levels))
 
@@ -154,9 +157,8 @@ def _level(windows: Sequence[_Window], name: str) -> SampledLevel | None:
     return SampledLevel(median(one.mean for one in found), max(greatest, default=None))
 
 
-def _further(every: Sequence[_Window]) -> dict[str, list[str]]:
-    """Names of series of members that are not told one by one, by what these are."""
-    names = sorted({name for one in every for name in one.series})
+def _further(every: Sequence[_Window], names: Sequence[str]) -> dict[str, list[str]]:
+    """Which of the series are of members that are not told one by one, by what these are."""
     found: dict[str, list[str]] = {}
     for prefix, word in _MEMBERS.items():
         there = members(names, prefix)
@@ -173,10 +175,11 @@ def _further(every: Sequence[_Window]) -> dict[str, list[str]]:
     return found
 
 
-def _added_up(every: Sequence[_Window], windows: _Windows) -> Iterator[SampledSeries]:
+def _added_up(
+    kinds: Mapping[str, Series], further: Mapping[str, Sequence[str]], windows: _Windows
+) -> Iterator[SampledSeries]:
     """What counters of the others come to; levels of many have no sum that means something."""
-    kinds = {name: one for each in every for name, one in each.series.items()}
-    for who, names in _further(every).items():
+    for who, names in further.items():
         by_column: dict[str, list[str]] = {}
         for name in names:
             if kinds[name].kind == "counter":
@@ -232,9 +235,7 @@ def _zero(level: SampledLevel | None) -> bool:
 # -- tallies and tables ---------------------------------------------------------------------------
 
 
-def _tallies(
-    windows: _Windows, tallies: Mapping[int, Mapping[str, TallySeries]]
-) -> Iterator[SampledTable]:
+def _tallies(windows: _Windows, tallies: TalliesByTrial) -> Iterator[SampledTable]:
     met = {
         stage: [tallies.get(one.record.number, {}) for one in each]
         for stage, each in windows.items()

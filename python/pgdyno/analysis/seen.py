@@ -8,15 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pgdyno.analysis.resource_facts import Aspect, Unit
-from pgdyno.model.run import Series, SnapshotRows, TallySeries, TrialResult
+from pgdyno.model.run import Series, SnapshotRows, TallySeries, TrialRecord, TrialResult
 
 NS = 1e9
 Floats = npt.NDArray[np.float64]
+SeriesByTrial = Mapping[int, Mapping[str, Series]]
+TalliesByTrial = Mapping[int, Mapping[str, TallySeries]]
+_NOTHING: Mapping[int, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,33 @@ class Seen:
     def inside(self, name: str) -> Floats:
         """The samples of a gauge in the window; none where it was not sampled."""
         return in_window(self.series.get(name), self.result.window_ns)
+
+
+def seen_by_stage(
+    stages: Sequence[str],
+    trials: Sequence[TrialRecord],
+    series: SeriesByTrial = _NOTHING,
+    tallies: TalliesByTrial = _NOTHING,
+    snapshots: Mapping[int, Sequence[SnapshotRows]] = _NOTHING,
+) -> dict[str, list[Seen]]:
+    """The windows of each stage, in the order of their trials.
+
+    Args:
+        stages: Their names, in the order of the plan.
+        trials: Those whose numbers may be used.
+        series: Of each trial, by its number and their names.
+        tallies: Likewise.
+        snapshots: Likewise.
+    """
+    return {
+        stage: [
+            Seen(one.result, series.get(one.number, {}), tallies.get(one.number, {}),
+                 snapshots.get(one.number, ()))
+            for one in trials
+            if one.stage == stage and one.result is not None
+        ]
+        for stage in stages
+    }  # fmt: skip
 
 
 def in_window(series: Series | None, window_ns: tuple[int, int]) -> Floats:

@@ -11,7 +11,13 @@ from itertools import chain
 
 import numpy as np
 
-from pgdyno.analysis.seen import Seen, mean_of
+from pgdyno.analysis.seen import (
+    Seen,
+    SeriesByTrial,
+    TalliesByTrial,
+    mean_of,
+    seen_by_stage,
+)
 from pgdyno.analysis.sessions import Window, windows_of
 from pgdyno.analysis.snapshots import SnapshotsByTrial
 from pgdyno.analysis.view_ends import (
@@ -36,7 +42,7 @@ from pgdyno.analysis.view_facts import (
     SlruRow,
     SlruUse,
 )
-from pgdyno.model.run import Series, TallySeries, TrialRecord
+from pgdyno.model.run import TrialRecord
 
 _SLRU = "slru."
 _AIO, _PROGRESS = "aio", "progress"
@@ -76,9 +82,6 @@ _GAUGES: tuple[tuple[About, str, LevelUnit, str], ...] = (
     ("replication", "WAL not archived", "B", "archive.behind_bytes"),
 )
 
-SeriesByTrial = Mapping[int, Mapping[str, Series]]
-TalliesByTrial = Mapping[int, Mapping[str, TallySeries]]
-
 
 def server_views(
     stages: Sequence[str],
@@ -96,14 +99,7 @@ def server_views(
         snapshots: Likewise.
         tallies: Likewise.
     """
-    seen = {
-        stage: [
-            Seen(one.result, series.get(one.number, {}))
-            for one in trials
-            if one.stage == stage and one.result is not None
-        ]
-        for stage in stages
-    }
+    seen = seen_by_stage(stages, trials, series)
     numbers = [one.number for one in trials]
     read = {one.name for number in numbers for one in snapshots.get(number, ())}
     met = {name for number in numbers for name in tallies.get(number, {})}
@@ -174,16 +170,8 @@ def _gauge(name: str, windows: Sequence[Seen]) -> Level | None:
     return None if mean is None else Level(mean, most)
 
 
-def _inside(name: str, window: Seen) -> list[float]:
-    """Samples of a gauge in a window."""
-    if (one := window.series.get(name)) is None:
-        return []
-    begin, end = window.result.window_ns
-    return list(map(float, one.values[(one.unix_ns >= begin) & (one.unix_ns <= end)]))
-
-
 def _most(name: str, windows: Sequence[Seen]) -> float | None:
-    return max(chain.from_iterable(_inside(name, one) for one in windows), default=None)
+    return max((float(value) for one in windows for value in one.inside(name)), default=None)
 
 
 def _databases(seen: Mapping[str, Sequence[Seen]]) -> tuple[FreezeRow, ...]:

@@ -14,10 +14,10 @@ from pgdyno.model.drill import Standing
 from pgdyno.model.errors import TargetError
 from pgdyno.model.plan import Stage
 from pgdyno.model.settings import Origin, OriginKind, Setting
-from pgdyno.session import becomes_true, own_session
+from pgdyno.session import own_session
 from pgdyno.target.interface import Ready
 from pgdyno.target.own_target import OwnTarget
-from pgdyno.target.standby import IN_SYNC, Standby
+from pgdyno.target.standby import Standby, require_in_sync
 from pgdyno.trial.fixture import build_of
 
 _SENDER = "SELECT pid FROM pg_stat_replication LIMIT 1"
@@ -91,7 +91,8 @@ def following(
         standby.start(stage.settings)
         if standing.synchronous:
             target.cluster.reconfigure((*stage.settings, _waits_for_it()))
-            _wait_in_sync(ready)
+            with own_session(ready.connection) as session:
+                require_in_sync(session, _SYNC_S)
         found = Following(ready, standby, standing)
         yield found
         standby.stop(clean=found.promotion_s is not None)
@@ -102,9 +103,3 @@ def following(
 def _waits_for_it() -> Setting:
     origin = Origin(OriginKind.TARGET, "a drill with a synchronous standby")
     return Setting("synchronous_standby_names", "*", origin)
-
-
-def _wait_in_sync(ready: Ready) -> None:
-    with own_session(ready.connection) as session:
-        if not becomes_true(session, IN_SYNC, (), _SYNC_S):
-            raise TargetError(f"no standby is synchronous after {_SYNC_S:.0f} s")

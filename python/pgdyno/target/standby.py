@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import LiteralString
+from typing import Any, LiteralString
 
 import psycopg
 
@@ -29,9 +29,18 @@ _HBA = "local replication all trust"  # the socket's folder is closed to others
 _COPY_S = 36_000.0
 _STREAM_S = 600.0
 _RECEIVING = "SELECT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')"
-IN_SYNC = "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')"
-"""Asked of a primary: whether its commits wait for a standby that is there."""
+_IN_SYNC = "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')"
 _DROP = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s"
+
+
+def require_in_sync(primary: psycopg.Connection[Any], patience_s: float) -> None:
+    """Wait until commits of a primary wait for a standby that is there.
+
+    Raises:
+        TargetError: It takes none for synchronous in time.
+    """
+    if not becomes_true(primary, _IN_SYNC, (), patience_s):
+        raise TargetError(f"no standby is synchronous after {patience_s:.0f} s")
 
 
 class Standby:

@@ -25,10 +25,10 @@ from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import GuardLimits, Heartbeat
 from pgdyno.model.plan import Stage
 from pgdyno.model.wording import listed
-from pgdyno.session import becomes_true, own_session
+from pgdyno.session import own_session
 from pgdyno.shell import start
 from pgdyno.target.interface import Ready, Target
-from pgdyno.target.standby import IN_SYNC
+from pgdyno.target.standby import require_in_sync
 from pgdyno.trial.fixture import build_of
 from pgdyno.trial.preparing import Phase, settings_of
 
@@ -145,8 +145,7 @@ def _wait_for_it(ready: Ready) -> None:
     with own_session(ready.connection) as session:
         session.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
         session.execute("SELECT pg_reload_conf()")
-        if not becomes_true(session, IN_SYNC, (), _PATIENCE_S):
-            raise TargetError(f"no standby is synchronous after {_PATIENCE_S:.0f} s")
+        require_in_sync(session, _PATIENCE_S)
 
 
 def _in_memory() -> Path:
