@@ -8,9 +8,6 @@ device of a few writes a second.
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,30 +16,19 @@ import pytest
 import pgdyno
 from pgdyno.analysis.diagnosis_facts import StageDiagnosis
 from pgdyno.model.errors import PlanError
-from pgdyno.model.progress import DriveProgress, Event
 from pgdyno.model.settings import Rung
-from tests.cluster.planted import CGROUPS, Server, control_group
-from tests.waiting import DEADLINE_S
+from tests.cluster.planted import CGROUPS
+from tests.cluster.plants import UPDATE, Company, Side, computing, holding, limited, reading
 
 pytestmark = pytest.mark.cluster
 MAY_LIMIT = os.geteuid() == 0 and (CGROUPS / "blkio").is_dir()
 LIMITS = pytest.mark.skipif(not MAY_LIMIT, reason="control groups of version 1 are root's to make")
 
 SCRIPTS = {
-    "update.sql": """\\set id random(1, 100000)
-UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :id;
-""",
-    "hold.sql": """BEGIN;
-UPDATE pgbench_branches SET bbalance = bbalance + 1 WHERE bid = 1;
-\\sleep 100 ms
-COMMIT;
-""",
-    "compute.sql": "\\set id random(1, 100000)\n"
-    + "".join(f"\\set id permute(:id % 100000, 100003, {seed})\n" for seed in range(4000))
-    + "SELECT abalance FROM pgbench_accounts WHERE aid = :id % 100000 + 1;\n",
-    "read.sql": """\\set id random(1, 100000)
-SELECT abalance FROM pgbench_accounts WHERE aid = :id;
-""",
+    "update.sql": UPDATE,
+    "hold.sql": holding(100),
+    "compute.sql": computing(4000),
+    "read.sql": reading(),
 }
 STAGES = {
     "row": {"file": ["hold.sql"], "connections": 8},
@@ -137,39 +123,13 @@ def test_flushes_of_a_device_that_is_held_back_are_the_limit(
     folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    device = os.stat(home_env).st_dev
-    slow = {"blkio.throttle.write_iops_device": f"{os.major(device)}:{os.minor(device)} 60"}
-    stage = {"flush": {"file": ["update.sql"], "connections": 2}}
-    with held_back("blkio", Server(home_env / "work" / "data"), slow) as listen:
+    slow = limited("blkio", {"blkio.throttle.write_iops_device": "DEVICE 60"})
+    held_back = Side(UPDATE, connections=2, beside=(slow,))
+    stage = {"flush": {"file": ["update.sql"], "connections": held_back.connections}}
+    with Company({"flush": held_back}, home_env / "work" / "data") as listen:
         planned = pgdyno.load_plan(plan(folder, stage))
         run = pgdyno.run(planned, out=folder / "run.sqlite", on_event=listen)
 
     (found,) = pgdyno.diagnose(run.path).stages
     assert found.limits == ("flush",), found.sentence
     adds_up(found)
-
-
-@contextmanager
-def held_back(
-    controller: str, server: Server, limits: dict[str, str]
-) -> Iterator[Callable[[Event], None]]:
-    """A listener; from the load's begin until its window ends the server has these limits."""
-    began, ended = threading.Event(), threading.Event()
-
-    def listen(event: Event) -> None:
-        if isinstance(event, DriveProgress):
-            (ended if event.phase == "drain" else began).set()
-
-    def limit() -> None:
-        assert began.wait(DEADLINE_S), "no load began"
-        with control_group(controller, server.pids(), limits):
-            ended.wait(DEADLINE_S)
-
-    limiting = threading.Thread(target=limit)
-    limiting.start()
-    try:
-        yield listen
-    finally:
-        began.set()
-        ended.set()
-        limiting.join()

@@ -97,6 +97,7 @@ class Rule:
     knobs: tuple[Knob, ...]
     answer: Callable[[Seen, Rule], Found | Cleared | NotKnown]
     parts: tuple[str, ...] = ()  # of the account, that are this class's own
+    within: str = ""  # the class whose time its own is a part of
 
     def limit(self, name: str) -> float:
         """A threshold's value."""
@@ -145,13 +146,19 @@ def waits_rule_answer(seen: Seen, rule: Rule, what: str, *more: Figure | None) -
     return by_share(seen, rule, share, figures, takes=what)
 
 
-def caps_of(window: WindowFacts, *, server: bool = True, client: bool = True) -> dict[str, float]:
-    """How far what no rule makes free is used by us alone; others' use may be won back."""
+def caps_of(window: WindowFacts, *, server: float = 1.0, client: bool = True) -> dict[str, float]:
+    """How far what no rule makes free is used by us alone; others' use may be won back.
+
+    Args:
+        window: The window.
+        server: Part of its CPU time that stays.
+        client: Whether the driver's stays.
+    """
     driver = window.driver
     caps: dict[str, float] = {}
     used = 0.0
     if server and (cpus := window.per_s("server.cpu_s")) is not None:
-        used += cpus
+        used += cpus * server
     if client and driver.beside_server:
         used += (driver.cpu_s or 0.0) / window.window_s
     is_known = driver.cpu_s is not None or not client

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from pgdyno.analysis.account_facts import (
@@ -45,6 +46,27 @@ def test_a_queue_is_named_with_what_its_holders_do() -> None:
     assert found.limits == ("row_locks",)
     assert "whose holders are waiting for a flush of WAL" in found.sentence
     assert found.answer("flush").verdict == "finding", "told, and no rival of the queue it makes"
+
+
+def on_full_cpus(growth: float) -> WindowFacts:
+    """A window at whose end a transaction takes so many times the pages that it took before."""
+    pages = np.linspace(40.0, 40.0 * growth, 29)
+    return replace(
+        PLANTED["cpu"], costs={"database.blocks_hit": pages * 1000.0}, ended=np.full(29, 1000.0),
+        dead_share={"branches": (0.5, 0.9)},
+    )  # fmt: skip
+
+
+def test_what_most_of_the_cpu_time_is_taken_for_comes_before_the_cpus() -> None:
+    found = diagnose_window(on_full_cpus(growth=12.0))
+    assert found.limits == ("dead_rows",)
+    assert found.answer("cpu").verdict == "finding", "told, and no rival of what it is taken for"
+
+
+def test_what_little_of_the_cpu_time_is_taken_for_is_told_beside_the_cpus() -> None:
+    found = diagnose_window(on_full_cpus(growth=1.5))
+    assert found.limits == ("cpu",)
+    assert found.answer("dead_rows").verdict == "finding", "CPUs that are full are full of it"
 
 
 def test_a_schedule_that_was_kept_is_paced() -> None:

@@ -50,7 +50,7 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
         "sessions run, or want a CPU that server and client use themselves,"
         f" {taken} of session time{used}"
     )
-    caps = caps_of(seen.window, server=False)
+    caps = caps_of(seen.window, server=0.0)
     caps.pop("CPUs", None)  # what the client takes of them is the CPUs' again
     return Found(fact, share, figures, caps)
 

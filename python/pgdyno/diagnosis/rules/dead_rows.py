@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pgdyno.analysis.account_facts import RUNNING, drawn_anew, quantiles
+from pgdyno.analysis.account_facts import RUNNING, WANTS_CPU, drawn_anew, quantiles
 from pgdyno.analysis.diagnosis_facts import Figure
 from pgdyno.analysis.window_facts import WindowFacts
 from pgdyno.diagnosis import needs
+from pgdyno.diagnosis.host import host_use
 from pgdyno.diagnosis.rule import (
     Cleared,
     Found,
@@ -62,13 +63,17 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
             f" {share_text(dead)} of the rows of any table are dead: the data may have grown",
             figures,
         )
-    # More pages cost the time that sessions run, or read; not the time that they wait.
-    pages_share = seen.share(RUNNING, "read")
+    # More pages cost the time that sessions run, read, or want a CPU that others of us use for
+    # theirs; not the time that they wait for anything else.
+    use = host_use(window)
+    own = use.own_part if use else 1.0
+    pages_share = seen.share(RUNNING, "read") + seen.share(WANTS_CPU) * own
+    saved = np.clip(1 - 1 / growth, 0.0, 0.9)
     fact = (
         f"a transaction takes {value:.2f} times the pages at the window's end that it took at its"
         f" begin, and {share_text(dead)} of the rows of {table} are dead"
     )
-    return Found(fact, pages_share * np.clip(1 - 1 / growth, 0.0, 0.9), figures, caps_of(window))
+    return Found(fact, pages_share * saved, figures, caps_of(window, server=1 - float(saved[0])))
 
 
 def _growth(
@@ -113,4 +118,5 @@ RULE = Rule(
         Knob("no old transactions", "What they might still see is kept."),
     ),
     answer=answer,
+    within="cpu",
 )
