@@ -15,8 +15,8 @@ even seeds and on PostgreSQL 18 alone, and the score that counts is that of odd 
 
 Limits. Planted by settings, statements, sessions of others, neighbours on the host and control
 groups of version 1 (as root). Full page images, checkpoints, latches, memory and connections are
-not: on two CPUs and a fast disk taking them away brought no 15%. All is on one machine: the client
-uses the server's CPUs.
+not planted; fewer buffers for subtransactions were, and taking that away brought nothing. All is on
+one machine: the client uses the server's CPUs.
 """
 
 from __future__ import annotations

@@ -24,7 +24,6 @@ from tests.cluster.planted import Server, control_group
 
 SCALE = 50  # of TPC-B's tables: 5,000,000 accounts, 750 MB
 DIRECT_IO = 16  # major version; before, what is read may lie in the kernel's cache
-SAMPLED_SUBTRANSACTIONS = 17  # major version since which their buffers can be few
 
 Beside = Callable[[Server], AbstractContextManager[None]]
 """What goes on while a load is driven, from its begin to its end."""
