@@ -212,6 +212,26 @@ def test_reads_from_the_kernels_cache_say_so() -> None:
     assert "kernel's cache" in answer.fact
 
 
+def without_waiting_commits(full_per_s: float) -> WindowFacts:
+    """Sessions wait for the lock under which WAL is flushed, and commits are told not to."""
+    return a_window(
+        {"flush": 0.7, RUNNING: 0.3}, rates={"wal.buffers_full": full_per_s},
+        settings={"synchronous_commit": "off"},
+    )  # fmt: skip
+
+
+def test_where_commits_do_not_wait_full_buffers_do() -> None:
+    found = diagnose_window(without_waiting_commits(full_per_s=900.0))
+    assert found.limits == ("wal_insertion",)
+    flush = found.answer("flush")
+    assert flush.verdict == "clear"
+    assert "commits do not wait for it (synchronous_commit = off)" in flush.fact
+
+
+def test_a_transaction_that_asks_for_its_flush_itself_waits_for_it() -> None:
+    assert diagnose_window(without_waiting_commits(full_per_s=0.0)).limits == ("flush",)
+
+
 def test_a_table_that_grows_is_not_dead_rows() -> None:
     window = replace(PLANTED["dead_rows"], dead_share={"orders": (0.0, 0.01)})
     answer = diagnose_window(window).answer("dead_rows")

@@ -14,6 +14,8 @@ from pgdyno.diagnosis.rule import (
     Threshold,
     by_share,
 )
+from pgdyno.diagnosis.wal_waits import commits_wait
+from pgdyno.model.units import share_text
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
@@ -25,6 +27,12 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
                     seen.share("flush", root=False)),
         *_device(seen),
     )  # fmt: skip
+    if not commits_wait(seen.window):
+        return Cleared(
+            "commits do not wait for it (synchronous_commit = off): sessions that wait until WAL is"
+            f" flushed, {share_text(float(share[0]))} of session time, need room in its buffers",
+            figures,
+        )
     return by_share(
         seen, rule, share, figures,
         takes="flushes of WAL take", found="commits wait until their WAL is on storage,",

@@ -14,6 +14,7 @@ from pgdyno.diagnosis.rule import (
     Threshold,
     caps_of,
 )
+from pgdyno.diagnosis.wal_waits import volume_parts
 from pgdyno.model.floor import BLOCK_BYTES
 from pgdyno.model.units import share_text
 
@@ -22,7 +23,7 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     """Their part of WAL bounds what they add to waits for its volume; CPU time is not told."""
     images, wal = seen.window.grown["wal.fpi"], seen.window.grown["wal.bytes"]
     part = min(1.0, images * BLOCK_BYTES / wal) if wal > 0 else 0.0
-    volume, flush = seen.share("wal_insert", "wal_write"), seen.share("flush")
+    volume, flush = seen.share(*volume_parts(seen.window)), seen.share("flush")
     figures = (
         Figure("full page images, at most this part of WAL", part, "share",
                limit=rule.limit("part")),
