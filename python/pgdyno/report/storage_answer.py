@@ -24,12 +24,23 @@ def warnings(facts: StorageFacts) -> tuple[str, ...]:
     for path in facts.paths:
         for one in (*path.disagreements, *path.doubts):
             alike.setdefault((one.what, one.hint), []).append((path.path, one.detail))
-    why = f" ({facts.measured.ended})" if facts.measured.ended else ""
-    stopped = f"it was stopped{why}: {facts.left} were measured. `pgdyno resume` measures the rest."
     return (
-        *((stopped,) if facts.left else ()),
+        *((_unfinished(facts),) if facts.left else ()),
         *(f"{doubt.fact}. {doubt.hint}" for doubt in (*facts.busy_doubts, *facts.clock_doubts)),
         *(_of_paths(what, each, hint) for (what, hint), each in alike.items()),
+    )
+
+
+def _unfinished(facts: StorageFacts) -> str:
+    """That it is not whole: who stops it leaves word, who goes on or was killed does not."""
+    if facts.measured.ended:
+        return (
+            f"it was stopped ({facts.measured.ended}): {facts.left} were measured. `pgdyno resume`"
+            " measures the rest."
+        )
+    return (
+        f"it had not ended when this was written: {facts.left} were measured. If it still runs, it"
+        " writes its page at its end; if it was killed, `pgdyno resume` measures the rest."
     )
 
 
