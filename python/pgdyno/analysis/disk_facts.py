@@ -55,7 +55,7 @@ class StorageInUse:
     """Stages whose data lie on different storages, and what follows for a server on them."""
 
     disks: tuple[DiskInUse, ...]  # of each stage, in the order of the plan
-    folders: tuple[str, ...]  # that the plan names, each once
-    own: bool  # pgdyno's own folder is among the storages
+    folders: tuple[str, ...]  # that the plan names, each once; none that is kept in memory
+    own: bool  # pgdyno's own folder is among the disks
     advice: tuple[Advice, ...]
     not_known: tuple[NotKnown, ...]  # what might follow

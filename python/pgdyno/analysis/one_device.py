@@ -34,6 +34,12 @@ def disks_below(host: HostManifest) -> Callable[[str | None], tuple[str, ...]]:
     return lambda folder: _lies(folder, manifest).disks
 
 
+def kept_in_memory(host: HostManifest) -> Callable[[str | None], bool]:
+    """Says of a stage's folder, None is pgdyno's own, whether it is no disk but memory."""
+    manifest = flat(asdict(host))
+    return lambda folder: _kind(folder, manifest) in IN_MEMORY
+
+
 def against_itself(plan: Plan, host: HostManifest) -> Unjudged:
     """Says of two stages why storage is compared with itself between them; None: it is not."""
     manifest = flat(asdict(host))
@@ -55,11 +61,18 @@ def is_against_itself(found: Comparison) -> bool:
     return found.verdict == Verdict.NOT_JUDGED.value and found.reason.endswith(ITSELF)
 
 
-def _lies(folder: str | None, host: Mapping[str, str]) -> Lies:
+def _of(folder: str | None, host: Mapping[str, str], name: str) -> str:
     key = f"folders.{folder}" if folder else "file_system"
-    kind, device, mount, disks = (
-        host.get(f"{key}.{name}", "") for name in ("type", "device", "mount", "disks")
-    )
+    return host.get(f"{key}.{name}", "")
+
+
+def _kind(folder: str | None, host: Mapping[str, str]) -> str:
+    return _of(folder, host, "type")
+
+
+def _lies(folder: str | None, host: Mapping[str, str]) -> Lies:
+    kind = _kind(folder, host)
+    device, mount, disks = (_of(folder, host, name) for name in ("device", "mount", "disks"))
     file_system = device if device.startswith("/") else None
     if kind in IN_MEMORY and mount:  # it has no device; what is mounted there tells it from others
         file_system = f"{kind} at {mount}"

@@ -16,7 +16,7 @@ from pgdyno.analysis.earlier_figures import reported_and_measured
 from pgdyno.analysis.facts import LABELS, SCHEMA, Comparison, Facts, StageFacts
 from pgdyno.analysis.judged import cycles_of, judged, plan_in
 from pgdyno.analysis.losses import Losses
-from pgdyno.analysis.one_device import against_itself, disks_below
+from pgdyno.analysis.one_device import against_itself, disks_below, kept_in_memory
 from pgdyno.analysis.others import OtherConditions, beside_each_other, other_conditions
 from pgdyno.analysis.process_lines import process_lines
 from pgdyno.analysis.processes import process_rows
@@ -158,7 +158,7 @@ def _storage(
 ) -> StorageInUse | None:
     return storage_in_use(
         stages, finished, lambda one: round_sessions(one, stored.tallies(one.number)),
-        disks_below(host),
+        disks_below(host), kept_in_memory(host),
     )  # fmt: skip
 
 

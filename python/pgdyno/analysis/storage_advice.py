@@ -31,9 +31,10 @@ APART = 1.25
 """Times by which the flushes of two disks must differ, before WAL is sent to the faster one.
 Chosen: to move WAL takes a stop of the server, for a gain of which commits see a part."""
 THRESHOLDS = (
-    f"Advised is what is ×{MANY_TIMES:g} as fast many at once as one at a time, WAL apart from"
-    f" commits that keep less than {HINDERED:.0%} of their rate beside writes or on a disk that"
-    f" flushes ×{APART:g} as fast, and a delay from {DELAY_US_MIN} µs on. Each is {CHOSEN}."
+    f"Many requests at once are advised where they are ×{MANY_TIMES:g} as fast as one at a time;"
+    f" WAL on another disk, where commits keep less than {HINDERED:.0%} of their rate beside"
+    f" writes, or where that disk flushes ×{APART:g} as fast; commit_delay, where half the time of"
+    f" one flush is {DELAY_US_MIN} µs or more. Each is {CHOSEN}."
 )
 """From which figures on something is advised."""
 _FIO = PROGRAMS.index("fio")
@@ -43,6 +44,10 @@ _FLUSH_AFTER_BYTES = 256 << 10  # checkpoint_flush_after, by default
 _BGWRITER_FLUSH_AFTER_BYTES = 512 << 10  # bgwriter_flush_after, the same
 _FLUSH_AFTER_MAX_BYTES = 2 << 20
 READS_PLAN = "parallel-io"
+INDEX_SCANS = (
+    "Index scans ask for one page at a time in every version: only more sessions have more of"
+    " their reads under way."
+)
 SHARE_FLUSHES = "Let commits share flushes"
 _KNEE = (
     "How many is where the grid stopped rising, or its largest load, where it did not: more may be"
@@ -144,8 +149,7 @@ def _reads(path: PathFacts) -> Iterator[Advice | NotKnown]:
         },
         f"{_KNEE} io_workers is of 18, where each of them reads one page after another; io_method ="
         " io_uring needs none of them, in builds that have it. Before 18 only bitmap scans and"
-        " vacuum read ahead. Index scans ask for one page at a time in every version: they gain"
-        " from sessions.",
+        f" vacuum read ahead. {INDEX_SCANS}",
         READS_PLAN,
     )
 

@@ -20,6 +20,7 @@ from pgdyno.analysis.session_facts import RoundSessions
 from pgdyno.analysis.storage_advice import (
     APART,
     DELAY_US_MIN,
+    INDEX_SCANS,
     READS_PLAN,
     SHARE_FLUSHES,
     shared_flushes,
@@ -37,14 +38,16 @@ WAITED = 0.2
 ONE_EACH = 1.5
 """Reads under way by session that waits for one, up to which each asks for one at a time."""
 THRESHOLDS = (
-    f"Advised is what sessions wait for {WAITED:.0%} of their time or more: for reads of which up"
-    f" to {ONE_EACH:g} are under way for each that waits, for flushes of which half takes"
-    f" {DELAY_US_MIN} µs or more, and for those that another disk ends ×{APART:g} as fast. Each is"
-    f" {CHOSEN}."
+    f"Something is advised only where sessions wait for the disk {WAITED:.0%} of their time or"
+    f" more: for reads, where up to {ONE_EACH:g} are under way for each session that waits; for"
+    f" flushes, where half the time of one is {DELAY_US_MIN} µs or more, or where another disk ends"
+    f" them ×{APART:g} as fast. Each is {CHOSEN}."
 )
 """From which figures on something is advised."""
 _DISK = "disk."
-_TOLD_FROM_S = 0.01  # the kernel adds up milliseconds: a tenth of it may be rounding
+LEAST_MS = 10
+"""Time of all requests of a window, below which it does not tell what one took: the kernel adds up
+milliseconds, and a tenth may be rounding."""
 _NS = 1e9
 _MORE = "More rounds tell."
 
@@ -83,6 +86,7 @@ def storage_in_use(
     trials: Sequence[TrialRecord],
     sessions: Callable[[TrialRecord], RoundSessions | None],
     disks_of: Callable[[str | None], Sequence[str]],
+    in_memory: Callable[[str | None], bool],
 ) -> StorageInUse | None:
     """What was seen, and what follows; None: all stages have one storage.
 
@@ -91,6 +95,7 @@ def storage_in_use(
         trials: Those whose numbers are used.
         sessions: What they did in the window of a trial.
         disks_of: Whole disks below a folder of stages, None is pgdyno's own; (): not known.
+        in_memory: Whether such a folder is kept in memory, which is no disk.
     """
     if len({one.folder for one in stages}) < 2:
         return None
@@ -99,11 +104,11 @@ def storage_in_use(
         mine = [one for one in trials if one.stage == stage.name]
         rounds = {one.round: _figures(one, sessions(one)) for one in mine}
         used.append(_Used(_disk(stage, rounds), rounds, disks_of(stage.folder)))
-    told = list(_advice(used))
+    told, named = list(_advice(used)), [one.folder for one in stages]
     return StorageInUse(
         tuple(one.disk for one in used),
-        tuple(dict.fromkeys(one.folder for one in stages if one.folder is not None)),
-        any(one.folder is None for one in stages),
+        tuple(one for one in dict.fromkeys(named) if one is not None and not in_memory(one)),
+        None in named and not in_memory(None),
         tuple(one for one in told if isinstance(one, Advice)),
         tuple(one for one in told if isinstance(one, NotKnown)),
     )
@@ -134,7 +139,7 @@ def _figures(trial: TrialRecord, met: RoundSessions | None) -> Figures:
 
 def _mean_s(total_s: float | None, requests: float | None) -> float | None:
     """What one took; of so few that the kernel's milliseconds do not tell it, nothing."""
-    return None if total_s is None or total_s < _TOLD_FROM_S else _over(total_s, requests)
+    return None if total_s is None or total_s < LEAST_MS / 1e3 else _over(total_s, requests)
 
 
 def _over(part: float | None, whole: float | None) -> float | None:
@@ -240,8 +245,7 @@ def _reads_at_once(disk: DiskInUse, where: str, what: str) -> Advice:
         f" reads a second each takes {_ends(each_s, _time)}",
         {},
         "effective_io_concurrency, maintenance_io_concurrency and, in 18, io_workers say how many;"
-        " up to how many the disk gives more for it is told by its probe. Index scans ask for one"
-        " page at a time in every version: they gain from sessions.",
+        f" up to how many the disk gives more for it is told by its probe. {INDEX_SCANS}",
         READS_PLAN,
     )
 

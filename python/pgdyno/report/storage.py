@@ -132,7 +132,7 @@ def limits(facts: StorageFacts) -> list[str]:
         f"pg_test_fsync and pg_test_timing are those of {facts.programs['PostgreSQL']}; fio is"
         f" {facts.programs['fio']}; reading the clock takes {ns_text(facts.clock.loop_ns)}",
         f"commits are pages brought to storage by {DEFAULT_METHOD}, one after the other; a flush"
-        " after rest is told in times of one right after another",
+        " after rest is told in times of what fio's take right after another",
         f"a knee is the first load that reaches {NEAR_PEAK:.0%} of the highest rate: requests that"
         " each job has under way × jobs",
     ]

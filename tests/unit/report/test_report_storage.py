@@ -158,20 +158,26 @@ def test_what_stands_before_advice_stands_on_the_page_where_all_of_it_is_not_kno
     assert not_known(unsteady)
 
     said = before_advice(unsteady)
-    assert [one.split()[0] for one in said] == ["Advised", "What"]
+    assert [one.split()[0] for one in said] == ["Many", "What"]
     for text in (render_html(unsteady), render_md(unsteady).replace("\\", ""), shown(unsteady)):
         assert all(one in unescape(text) for one in said)
 
 
-def test_what_was_stopped_says_so() -> None:
+def test_what_was_stopped_says_so_and_what_may_still_run_does_not() -> None:
     found = in_rounds((at_rates("/a", 1000, 1000),), (at_rates("/a", 1000, 1000),))
     wish = replace(found.wish, paths=("/a", "/b"), rounds=3)
     begun = storage_facts(replace(found, wish=wish, floors=(), rounds=()))
     half = storage_facts(replace(found, wish=wish))
 
     assert warnings(begun)[0] == (
-        "it was stopped: 0 of 3 rounds of probes, and 0 of 2 paths in full were measured."
-        " `pgdyno resume` measures the rest."
+        "it had not ended when this was written: 0 of 3 rounds of probes, and 0 of 2 paths in full"
+        " were measured. If it still runs, it writes its page at its end; if it was killed, `pgdyno"
+        " resume` measures the rest."
+    ), "nobody has said that it was stopped"
+    told = storage_facts(replace(half.measured, ended="it was interrupted"))
+    assert warnings(told)[0] == (
+        "it was stopped (it was interrupted): 2 of 3 rounds of probes, and 1 of 2 paths in full"
+        " were measured. `pgdyno resume` measures the rest."
     )
     assert "Nothing is known yet: no path was measured in full." in render_md(begun)
     assert "|" not in render_md(begun), "a table of no path has no columns"

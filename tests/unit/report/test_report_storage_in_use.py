@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -52,6 +53,7 @@ def in_use(
     shares: tuple[float, ...] = STEADY,
     waited: tuple[float, ...] = STEADY,
     disks: dict[str | None, str] = APART_DISKS,
+    memory: Callable[[str | None], bool] = lambda _: False,
 ) -> StorageInUse:
     """Two stages in rounds, in which times of the first are these shares of its own."""
     first, second = facts.stages[0], replace(facts.stages[1], folder=OTHER)
@@ -69,7 +71,7 @@ def in_use(
         for number, share in enumerate(shares, 1)
         for place, (stage, disk) in enumerate(((first, here), (second, there)))
     ]
-    found = storage_in_use((first, second), trials, met, lambda one: (disks[one],))
+    found = storage_in_use((first, second), trials, met, lambda one: (disks[one],), memory)
     assert found is not None
     return found
 
@@ -89,7 +91,7 @@ def section(facts: Facts, found: StorageInUse) -> Section:
 
 
 def test_stages_on_one_storage_have_no_such_section(facts: Facts) -> None:
-    assert storage_in_use(facts.stages, [], lambda _: None, lambda _: ()) is None
+    assert storage_in_use(facts.stages, [], lambda _: None, lambda _: (), bool) is None
     assert facts.storage is None
     assert storage_section.section(facts) is None
     assert ORDER[-1] is storage_section
@@ -197,7 +199,8 @@ def test_what_was_not_sampled_is_not_known_and_never_zero(facts: Facts) -> None:
 def test_the_section_names_the_probe_and_the_figures(facts: Facts) -> None:
     about, table, points = section(facts, in_use(facts, CLOUD, LOCAL)).blocks
     assert isinstance(about, Text)
-    assert "`pgdyno storage '/mnt/b c'`, and PGDYNO_HOME beside them," in about.text
+    assert about.text.startswith("These are things to try.")
+    assert "`pgdyno storage '/mnt/b c'` (name PGDYNO_HOME beside them), whose report" in about.text
     assert isinstance(table, Table)
     assert [cell.text for cell in table.rows[0]][1:] == [
         "3,000/s", "1.00 ms", "3.00", "900/s", "500 µs", "250/s", "4.00 ms", "40%", "40%"
@@ -207,3 +210,25 @@ def test_the_section_names_the_probe_and_the_figures(facts: Facts) -> None:
     (quiet,) = section(facts, in_use(facts, LOCAL, LOCAL, {"cpu": 1.0})).blocks[2:]
     assert isinstance(quiet, Text)
     assert quiet.text.startswith("Nothing follows")
+
+
+def test_without_advice_nothing_is_called_a_thing_to_try(facts: Facts) -> None:
+    about, *_ = section(facts, in_use(facts, LOCAL, LOCAL, {"cpu": 1.0})).blocks
+    assert isinstance(about, Text)
+    assert "things to try" not in about.text
+
+
+def test_memory_is_not_named_for_a_probe_of_disks(facts: Facts) -> None:
+    found = in_use(facts, CLOUD, LOCAL, memory=lambda one: one == OTHER)
+    about, *_ = section(facts, found).blocks
+    assert (found.folders, found.own) == ((), True)
+    assert isinstance(about, Text)
+    assert "pgdyno storage" not in about.text
+
+
+def test_a_time_that_is_not_told_is_explained(facts: Facts) -> None:
+    short = CLOUD | {"flush_s": 0.0001}
+    _, table, *_ = section(facts, in_use(facts, short, CLOUD)).blocks
+    assert isinstance(table, Table)
+    assert [table.rows[0][at].text for at in (6, 7)] == ["250/s", "–"]
+    assert "less than 10 ms together in a window" in table.caption

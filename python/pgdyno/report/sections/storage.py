@@ -6,7 +6,7 @@ import shlex
 
 from pgdyno.analysis.disk_facts import DiskInUse, StorageInUse
 from pgdyno.analysis.facts import Facts
-from pgdyno.analysis.storage_in_use import THRESHOLDS
+from pgdyno.analysis.storage_in_use import LEAST_MS, THRESHOLDS
 from pgdyno.analysis.words import NOTHING
 from pgdyno.model.floor_figures import Span
 from pgdyno.model.units import count_text, ns_text, share_text
@@ -14,6 +14,7 @@ from pgdyno.report.document import Block, Cell, Column, Points, Section, Table, 
 from pgdyno.report.storage_advice import doubt, sentence
 
 _NS = 1e9
+_TO_TRY = "These are things to try."
 _NOTHING = (
     "Nothing follows that these windows speak for: sessions did not wait long for reads of one page"
     " at a time, nor for flushes that might be shared or put elsewhere."
@@ -28,7 +29,8 @@ def section(facts: Facts) -> Section | None:
     """The last words of a comparison of storages; None: all stages have one storage."""
     if (found := facts.storage) is None:
         return None
-    blocks: list[Block] = [Text(_about(found)), _table(found)]
+    about = (_TO_TRY if found.advice else "", _probed(found), THRESHOLDS)
+    blocks: list[Block] = [Text(" ".join(filter(None, about))), _table(found)]
     told = (*map(sentence, found.advice), *map(doubt, found.not_known))
     if told:
         blocks.append(Points(told))
@@ -37,13 +39,16 @@ def section(facts: Facts) -> Section | None:
     return Section("storage", "What follows for storage", tuple(blocks))
 
 
-def _about(found: StorageInUse) -> str:
-    paths = [shlex.quote(one) for one in found.folders]
-    own = ", and PGDYNO_HOME beside them," if found.own else ""
+def _probed(found: StorageInUse) -> str:
+    """What a load does not show of its disks, and which command does; memory alone: nothing."""
+    if not found.folders:
+        return ""
+    paths = " ".join(shlex.quote(one) for one in found.folders)
+    own = " (name PGDYNO_HOME beside them)" if found.own else ""
     return (
-        "These are things to try. The load shows the device below the data as it asks it; how much"
-        f" more it does for many requests at once is probed by `pgdyno storage {' '.join(paths)}`"
-        f"{own} whose report ends with what follows from that. {THRESHOLDS}"
+        "The figures show each disk under the requests of this load alone. What it does with more"
+        f" of them at once is measured by `pgdyno storage {paths}`{own}, whose report ends with"
+        " what follows from that."
     )
 
 
@@ -60,7 +65,8 @@ def _table(found: StorageInUse) -> Table:
              "waits for reads", "waits for flushes")  # fmt: skip
     return Table(
         "The device below the data in the windows, and shares of sessions' active time: medians of"
-        " the rounds. Memory is no device.",
+        " the rounds. Memory is no device. The kernel counts whole milliseconds: of requests that"
+        f" took less than {LEAST_MS:g} ms together in a window, it is not known how long one took.",
         (Column("stage", align="left"), *(Column(head) for head in heads)),
         tuple(_row(one) for one in found.disks),
     )
