@@ -64,6 +64,7 @@ class DeviceClaims:
     backing_file: str | None = None  # of a loop device
     backed_by_memory: bool = False  # where that file is kept, or that of a loop device below it
     disks: tuple[str, ...] = ()  # whole disks below everything; (): there is none, or not known
+    cached_file: bool = False  # of a loop device: its file is used through the page cache
 
     @property
     def in_memory(self) -> bool:
@@ -81,7 +82,8 @@ class DeviceClaims:
         if not self.disks:
             return f"on {self.file_system}, {device}: {NO_DISK_KNOWN}"
         if self.backing_file:
-            return f"on {self.file_system}, {device}, a file on {', '.join(self.disks)}"
+            cached = " through the page cache" if self.cached_file else ""
+            return f"on {self.file_system}, {device}, a file on {', '.join(self.disks)}{cached}"
         below = f" on {', '.join(self.disks)}" if self.disks != (device,) else ""
         return f"on {self.file_system}, {device}{below}"
 

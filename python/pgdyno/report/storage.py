@@ -140,11 +140,7 @@ def limits(facts: StorageFacts) -> list[str]:
         lines.append(f"{path.path}: {path.cap.fact}")
         lines += _slower_after_rest(path)
         size, memory = path.prepared.size_bytes, path.prepared.memory_bytes
-        if not path.prepared.direct:
-            lines.append(
-                f"{path.path}: {path.claims.file_system} refuses direct I/O, so the page cache"
-                " is measured, and the number of requests under way means little"
-            )
+        lines += _through_the_page_cache(path)
         if not path.claims.disks and not path.claims.in_memory:
             lines.append(f"{path.path}: {NO_DISK_KNOWN}")
         if not path.prepared.beyond_memory:
@@ -156,6 +152,23 @@ def limits(facts: StorageFacts) -> list[str]:
     if facts.wish.quick:
         lines.append("shortened by --quick: windows of a second show no cache that fills up")
     return lines
+
+
+def _through_the_page_cache(path: PathFacts) -> list[str]:
+    """Where the cache is measured, though the probes ask to bypass it; [] where they do."""
+    claims = path.claims
+    if not path.prepared.direct:
+        return [
+            f"{path.path}: {claims.file_system} refuses direct I/O, so the page cache is measured,"
+            " and the number of requests under way means little"
+        ]
+    if claims.cached_file and not claims.in_memory:
+        return [
+            f"{path.path}: the file of {claims.block_device} is used through this kernel's page"
+            " cache, whatever the probes ask for, so that reads may come from memory;"
+            " `losetup --direct-io=on` makes the device bypass the cache"
+        ]
+    return []
 
 
 def _slower_after_rest(path: PathFacts) -> list[str]:

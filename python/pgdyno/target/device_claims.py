@@ -43,6 +43,7 @@ def device_claims(path: Path, root: Path = ROOT) -> DeviceClaims:
         backing_file=_text(block / "loop/backing_file"),
         backed_by_memory=_is_in_memory(block, root),
         disks=tuple(dict.fromkeys(_disks(block, root))),
+        cached_file=_flag(block / "loop/dio") is False,
     )
 
 

@@ -6,9 +6,9 @@ import re
 from dataclasses import replace
 
 from pgdyno.analysis.storage import storage_facts
-from pgdyno.report.storage import tables
+from pgdyno.report.storage import limits, tables
 from pgdyno.report.storage_answer import answer, warnings
-from tests.data.probed import at_rates, in_rounds
+from tests.data.probed import DISK, at_rates, floor, in_rounds, probed
 
 
 def test_commits_that_are_faster_otherwise_are_told_with_both_rates() -> None:
@@ -34,3 +34,17 @@ def test_commits_that_are_faster_otherwise_are_told_with_both_rates() -> None:
     (said,) = (one for one in warnings(found) if "after rest" in one)
     assert "with which the limits of commits begin" in said
     assert "(2,248/s), fastest under a checkpoint, right after another 2.16 ms (462/s)" in said
+
+
+def test_a_loop_device_that_uses_the_page_cache_is_told_with_what_ends_it() -> None:
+    loop = replace(DISK, block_device="loop0", backing_file="/f", disks=("vda",), cached_file=True)
+    cached, past = (
+        storage_facts(probed(replace(floor("/a"), claims=each)))
+        for each in (loop, replace(loop, cached_file=False))
+    )
+
+    assert "/a: the file of loop0 is used through this kernel's page cache" in " ".join(
+        limits(cached)
+    )
+    assert loop.place == "on ext4, loop0, a file on vda through the page cache"
+    assert "page cache" not in " ".join(limits(past))

@@ -77,6 +77,26 @@ def test_a_loop_device_whose_file_lies_in_memory_is_no_disk(tmp_path: Path) -> N
     assert found.place.endswith(", loop0, a file in memory: no disk is measured")
 
 
+def test_a_loop_device_that_uses_the_page_cache_is_told(tmp_path: Path) -> None:
+    """Direct I/O on it is none on its file: what is read again comes from memory."""
+    _disk(tmp_path, tmp_path)
+    number = tmp_path.stat().st_dev
+    link = tmp_path / "sys/dev/block" / f"{os.major(number)}:{os.minor(number)}"
+    assert not device_claims(tmp_path, tmp_path).cached_file, "it is no loop device"
+    loop, file = tmp_path / "sys/devices/loop0", tmp_path / "file"
+    (loop / "queue").mkdir(parents=True)
+    (loop / "loop").mkdir()
+    (loop / "loop/backing_file").write_text(f"{file}\n")
+    link.unlink()
+    link.symlink_to("../../devices/loop0")
+
+    assert not device_claims(tmp_path, tmp_path).cached_file, "a kernel that does not tell"
+    (loop / "loop/dio").write_text("1\n")
+    assert not device_claims(tmp_path, tmp_path).cached_file
+    (loop / "loop/dio").write_text("0\n")
+    assert device_claims(tmp_path, tmp_path).cached_file
+
+
 def test_a_volume_lies_on_the_disks_of_its_parts(tmp_path: Path) -> None:
     devices, volume = tmp_path / "sys/devices", tmp_path / "sys/devices/dm-0"
     (volume / "slaves").mkdir(parents=True)
