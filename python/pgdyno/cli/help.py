@@ -51,6 +51,12 @@ class _Whole:
             formatter.write_text(_kept(inspect.cleandoc(self.help or "")))
 
 
+def _commas(option: Any) -> str:  # noqa: ANN401  typer hides its types
+    """How several are given at once, of an option whose value is a list, e.g. `A,B`."""
+    several = "," in (option.metavar or "")
+    return f", in which commas stand between several: {option.metavar}" if several else ""
+
+
 class Command(_Whole, TyperCommand):
     """A command whose options stand under the headings that they name."""
 
@@ -70,7 +76,7 @@ class Command(_Whole, TyperCommand):
             if one.param_type_name != "option" or one.multiple or getattr(one, "is_flag", False):
                 continue
             if one.name in seen:
-                ctx.fail(f"option {one.opts[0]} was given twice, it takes one value")
+                ctx.fail(f"option {one.opts[0]} was given twice, it takes one value{_commas(one)}")
             seen.add(one.name)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401

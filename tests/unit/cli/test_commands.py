@@ -187,4 +187,12 @@ def test_an_option_of_one_value_is_not_given_twice() -> None:
     twice = ["init", "own.toml", "--setting", "wal_buffers=64MB", "--setting", "work_mem=8MB"]
     done = CliRunner().invoke(app, twice)
     assert done.exit_code == 2
-    assert "option --setting was given twice, it takes one value" in done.output
+    assert "option --setting was given twice, it takes one value\n" in done.output
+
+
+def test_who_gives_a_list_twice_is_told_how_it_is_written() -> None:
+    done = CliRunner().invoke(app, ["run", "demo", "--folder", "a", "--folder", "b"])
+    assert done.exit_code == 2
+    said = " ".join(done.output.split())
+    assert "--folder was given twice, it takes one value, in which commas stand" in said
+    assert "between several: A,B" in said
