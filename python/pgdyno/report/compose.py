@@ -106,7 +106,7 @@ def _card(stage: StageFacts, facts: Facts) -> Card:
         against=against,
         interval=interval,
         verdict=words.verdict(compared) if compared else None,
-        builds_on=_builds_on(stage),
+        builds_on=_builds_on(stage, facts),
         tone=verdict_tone(stage, facts),
         tail=Cell(tail_words(tail), tone(tail)) if tail else _no_tail(stage),
         doubts=tuple(_doubts(stage, facts)),
@@ -120,14 +120,18 @@ def _no_tail(stage: StageFacts) -> Cell | None:
     return Cell(f"slowest requests not compared: {NO_TAIL}")
 
 
-def _builds_on(stage: StageFacts) -> str | None:
-    """That it has all that the stage before has, and what it adds to that."""
+def _builds_on(stage: StageFacts, facts: Facts) -> str | None:
+    """What it adds to the stage before; one with data elsewhere takes its place instead."""
     before = to_one_between(stage)
     if before is None:
         return None
+    under = next((one for one in facts.stages if one.name == before.base), None)
+    moved = under is not None and under.folder != stage.folder
+    where = f"{'beside' if moved else 'on top of'} {before.base}"
     if before.ratio is None:
-        return f"on top of {before.base}"
-    return f"on top of {before.base}: {words.ratio(before)} of it ({words.interval(before)})"
+        return where
+    found = f"{words.ratio(before)} of it ({words.interval(before)})"
+    return f"{where}: {found}: {words.verdict(before)}"
 
 
 def _is_no_quotient(stage: StageFacts, facts: Facts) -> bool:

@@ -8,8 +8,10 @@ import pytest
 
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.plain import plain
+from pgdyno.analysis.words import verdict
 from pgdyno.report.compose import compose
-from pgdyno.report.document import Card
+from pgdyno.report.document import Card, Table
+from pgdyno.report.sections import stages
 from tests.unit.conftest import analysed
 
 
@@ -33,6 +35,34 @@ def test_a_box_says_on_top_of_what_a_stage_was_measured(facts: Facts) -> None:
     assert before is not None
     assert before.ratio is not None
     assert text.startswith(f"on top of tuned: ×{before.ratio:.3f} of it (")
+    assert text.endswith(f"): {verdict(before)}")
+
+
+def test_one_with_its_data_elsewhere_takes_the_place_of_the_stage_before(facts: Facts) -> None:
+    """Of two disks neither is on top of the other."""
+    *others, last = facts.stages
+    moved = replace(facts, stages=(*others, replace(last, folder="/mnt/b")))
+
+    text = cards(moved)["async-commit"].builds_on
+    assert text is not None
+    assert text.startswith("beside tuned: ×")
+
+
+def test_the_verdict_beside_the_stage_before_stands_in_the_table(facts: Facts) -> None:
+    table = next(one for one in stages.section(facts).blocks if isinstance(one, Table))
+    at = [column.head for column in table.columns].index("to the stage before")
+    notes = {row[0].text: row[at].note for row in table.rows}
+    before = facts.stages[2].to_previous
+
+    assert (notes["async-commit"] or "").endswith(f", {verdict(before)}")
+    assert "," not in (notes["tuned"] or ""), "it is the verdict against the first"
+
+
+def test_few_comparisons_of_one_warning_are_named_and_many_counted() -> None:
+    about = stages._about
+
+    assert about("few", {"a": ["b", "c"]}) == "`b` against `a` and `c` against `a`: few"
+    assert about("few", {"a": ["b", "c"], "b": ["c", "d"]}) == "few (4 comparisons)"
 
 
 def test_one_that_begins_afresh_was_put_on_top_of_nothing(facts: Facts) -> None:

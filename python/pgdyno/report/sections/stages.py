@@ -25,6 +25,8 @@ from pgdyno.report.document import (
 )
 from pgdyno.report.tone import tone, verdict_tone
 
+_NAMED_MOST = 3
+"""Comparisons of one warning that are named; of more a reader finds none among the names."""
 METRICS = {
     "NOPM": "NOPM counts committed New-Orders a minute",
     "tps": "tps counts committed transactions a second",
@@ -120,7 +122,10 @@ def _to_previous(stage: StageFacts) -> Cell:
     first, before = stage.to_first, stage.to_previous
     if stage.afresh and first and before and before.base != first.base:
         return Cell(words.NOTHING)
-    return Cell(words.ratio(before), note=_interval(stage, first=False))
+    note = _interval(stage, first=False)
+    if note and (between := to_one_between(stage)):  # else it stands in the column of verdicts
+        note = f"{note}, {words.verdict(between)}"
+    return Cell(words.ratio(before), note=note)
 
 
 def _names_folder(stage: StageFacts) -> bool:
@@ -199,8 +204,8 @@ def _comparisons(stage: StageFacts) -> list[Comparison]:
 
 
 def _about(warning: str, bases: dict[str, list[str]]) -> str:
-    """A warning with the comparison it is about, or with their number."""
-    pairs = [(stage, base) for base, stages in bases.items() for stage in stages]
-    if len(pairs) > 1:
+    """A warning with the comparisons it is about, or of many with their number."""
+    pairs = [f"`{stage}` against `{base}`" for base, stages in bases.items() for stage in stages]
+    if len(pairs) > _NAMED_MOST:
         return f"{warning} ({plural(len(pairs), 'comparison')})"
-    return f"`{pairs[0][0]}` against `{pairs[0][1]}`: {warning}"
+    return f"{listed(pairs)}: {warning}"
