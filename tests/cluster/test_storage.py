@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 import pgdyno
+from pgdyno.host.disk_lock import disks_taken
 from pgdyno.model.errors import Interrupted, TargetError
 from pgdyno.model.floor import PATTERNS, Probed, Wish
 from pgdyno.model.progress import Event, StepBegun
@@ -345,6 +346,8 @@ def test_a_probe_whose_tool_fails_says_so_ever_after(
     run = pgdyno.resume(out)
     assert run.is_whole
     assert run.probed.ended is None
+    with disks_taken([disk], alone=True):
+        assert pgdyno.resume(out).is_whole, "nothing is left to measure there"
     assert list(disk.iterdir()) == []
 
 

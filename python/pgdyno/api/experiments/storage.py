@@ -168,7 +168,8 @@ def resume(run: Run, _again: bool, on_event: Listener) -> Run:
     require_same(
         {"PostgreSQL": asdict(run.info.build)}, {"PostgreSQL": asdict(binaries.manifest())}
     )
-    with _disks_of(so_far.wish), stored(found) as keep:
+    left = [Path(path) for path in _still_used(so_far)]  # of a whole run none: it waits for nobody
+    with disks_taken(left, alone=True), stored(found) as keep:
         probe_storage(
             so_far.wish, so_far.ident, binaries, so_far=so_far, keep=keep, listener=on_event
         )
