@@ -57,7 +57,7 @@ def test_a_rung_that_the_server_is_on_is_its_own_and_not_a_stages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "way"), [("shared_buffers", "restart it"), ("max_wal_size", "reload")]
+    ("setting", "way"), [("shared_buffers", "a restart"), ("max_wal_size", "a reload of the")]
 )
 def test_what_a_running_server_does_not_let_be_set_has_a_way_on(setting: str, way: str) -> None:
     with pytest.raises(PlanError) as refused:
@@ -65,8 +65,20 @@ def test_what_a_running_server_does_not_let_be_set_has_a_way_on(setting: str, wa
     told = f"{refused.value.fact} {refused.value.hint}"
     assert "cannot be set on a running server" in told
     assert "`--bindir`" in told
-    assert f"change {setting} on the server and {way}" in told
+    assert f"A change of {setting} takes {way}" in told
     assert "`pgdyno compare`" in told
+
+
+def test_of_several_such_settings_what_they_share_is_told_once() -> None:
+    settings = 'settings = { shared_buffers = "1GB", max_wal_size = "1GB", wal_buffers = "8MB" }'
+    with pytest.raises(PlanError) as refused:
+        resolved(having(), settings)
+    hint = refused.value.hint or ""
+    assert hint.count("`--bindir`") == 1
+    assert hint.endswith(
+        " A change of shared_buffers takes a restart. A change of max_wal_size takes a reload of"
+        " the configuration. A change of wal_buffers takes a restart. Nothing was touched."
+    )
 
 
 def test_what_the_server_puts_off_is_a_note_of_the_server() -> None:

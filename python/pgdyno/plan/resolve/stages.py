@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pgdyno.catalog import knobs, profile
 from pgdyno.model.build import Build
 from pgdyno.model.durability import Durability, over_servers, servers_text, together
-from pgdyno.model.plan import STAGE_FLAGS, Stage, StageFlag
+from pgdyno.model.plan import STAGE_FLAGS, Stage, StageFlag, TargetKind
 from pgdyno.model.pooler import Pooler
 from pgdyno.model.proposal import Prediction
 from pgdyno.model.settings import HostFacts, Rung, ServerFacts, Setting
@@ -33,13 +33,15 @@ from pgdyno.plan.schema.plan_file import ExpectsTable, StageTable, from_there_on
 from pgdyno.plan.schema.read import TWIN_SUFFIX, PlanDraft
 from pgdyno.plan.schema.toml import toml_key
 from pgdyno.plan.settings.allowed import (
+    MEASURED_ELSEWHERE,
     SESSION_CONTEXTS,
-    elsewhere,
     libraries_problem,
     of_running,
+    out_of_reach,
     set_there,
     setting_problem,
     setting_text,
+    taken_by,
 )
 from pgdyno.plan.settings.configured import Configured
 from pgdyno.plan.settings.durability import (
@@ -247,8 +249,8 @@ def _own_settings(
     for name, given in table.settings.items():
         value, problem = setting_text(name, given, server)
         if problem := problem or setting_problem(name, value, server, kind):
-            hint = elsewhere(name, server) if kind == "running" else None
-            result.complaints.append(_of(table.name, name, problem, hint=hint))
+            complaint = _of(table.name, name, problem)
+            result.complaints.append(_with_a_way([name], complaint, server, kind))
             continue
         own[name] = Setting(name, value.strip(), draft.origin_of(table.name, "settings", name))
     if table.profile is None:
@@ -266,9 +268,20 @@ def _own_settings(
                 f"{table.profile} sets what cannot be set on a running server: {names};"
                 f" allowed: settings of context {' or '.join(SESSION_CONTEXTS)}, here {allowed}"
             )
-            hint = elsewhere(may_not[0].name, server)
-            result.complaints.append(_of(table.name, "profile", text, ": ", hint=hint))
+            complaint = _of(table.name, "profile", text, ": ")
+            out = [knob.name for knob in may_not]
+            result.complaints.append(_with_a_way(out, complaint, server, kind))
     return {one.name: one for one in sized} | own
+
+
+def _with_a_way(
+    names: list[str], complaint: Complaint, server: ServerFacts, kind: TargetKind
+) -> Complaint:
+    """The complaint, with how settings are measured that cannot be set on a running server."""
+    names = out_of_reach(names, server) if kind == "running" else []
+    if not names:
+        return complaint
+    return replace(complaint, hint=MEASURED_ELSEWHERE, further=taken_by(names, server))
 
 
 def stage_rung(config: Configured, *, guarded: bool = False) -> tuple[Rung, str]:

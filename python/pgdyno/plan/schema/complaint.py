@@ -23,6 +23,7 @@ class Complaint:
     where: str  # e.g. "stage tuned: max_wal_size"; empty for the plan as a whole
     text: str  # value, fact and what is allowed, in lower case, without full stop
     hint: str | None = None  # a sentence
+    further: tuple[str, ...] = ()  # sentences of this one alone, where others share the hint
 
     def __str__(self) -> str:
         return f"{self.where}: {self.text}" if self.where else self.text
@@ -48,8 +49,8 @@ def refuse(source: str, complaints: Iterable[Complaint]) -> None:
     unique = list(dict.fromkeys(complaints))
     if not unique:
         return
-    hints = list(dict.fromkeys(one.hint for one in unique if one.hint))
-    hint = " ".join([*hints, _HINT])
+    told = [text for one in unique for text in (one.hint, *one.further) if text]
+    hint = " ".join([*dict.fromkeys(told), _HINT])
     if len(unique) == 1:
         raise PlanError(f"{source}: {unique[0]}", hint)
     lines = "".join(f"\n  {one}" for one in unique[:_TOLD_MAX])

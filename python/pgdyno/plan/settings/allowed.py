@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable
 
 from pgdyno.catalog import knobs, known_settings
 from pgdyno.model.plan import TargetKind
 from pgdyno.model.settings import ServerFacts, ServerKnob
-from pgdyno.model.wording import small
+from pgdyno.model.wording import listed
 from pgdyno.plan.schema.complaint import shown
 from pgdyno.plan.schema.workload_table import CONTROL
 from pgdyno.plan.settings.values import BadValue, allowed, canonical
@@ -59,25 +60,41 @@ def _context_problem(knob: ServerKnob, value: str, kind: TargetKind) -> str | No
     return None
 
 
-def elsewhere(name: str, server: ServerFacts) -> str | None:
-    """How a setting is measured that cannot be set on a running server; None: it can be."""
-    knob, known = server.knobs.get(name), knobs().get(name)
-    if known is not None and known.owned is not None:
-        return None
-    if knob is None or knob.context in (*SESSION_CONTEXTS, "internal"):
-        return None
-    return (
-        "Measure it on a cluster that pgdyno makes (`--bindir` with that server's programs), or"
-        f" {small(set_there(name, server))}, and `pgdyno compare` the runs before and after it."
-    )
+MEASURED_ELSEWHERE = (
+    "What a running server cannot be set to is measured on a cluster that pgdyno makes"
+    " (`--bindir` with that server's programs), or there before and after the change, by"
+    " `pgdyno compare` of both runs."
+)
+
+
+def out_of_reach(names: Iterable[str], server: ServerFacts) -> list[str]:
+    """Those settings that cannot be set on a running server, and can be by its administrator."""
+    found = []
+    for name in names:
+        knob, known = server.knobs.get(name), knobs().get(name)
+        owned = known is not None and known.owned is not None
+        if knob is not None and not owned and knob.context not in (*SESSION_CONTEXTS, "internal"):
+            found.append(name)
+    return found
+
+
+def taken_by(names: list[str], server: ServerFacts) -> tuple[str, ...]:
+    """What a change of settings out of reach takes, as a sentence for each way."""
+    restarted = [name for name in names if _restarts(name, server)]
+    reloaded = [name for name in names if name not in restarted]
+    ways = ((restarted, "a restart"), (reloaded, "a reload of the configuration"))
+    return tuple(f"A change of {listed(those)} takes {way}." for those, way in ways if those)
 
 
 def set_there(name: str, server: ServerFacts) -> str:
     """What an administrator does to a setting of a running server; a sentence without its stop."""
+    way = "restart it" if _restarts(name, server) else "reload its configuration"
+    return f"Change {name} on the server and {way}"
+
+
+def _restarts(name: str, server: ServerFacts) -> bool:
     knob = server.knobs.get(name)
-    if knob is not None and knob.context == "postmaster":
-        return f"Change {name} on the server and restart it"
-    return f"Change {name} on the server and reload its configuration"
+    return knob is not None and knob.context == "postmaster"
 
 
 def _value_problem(knob: ServerKnob, value: str) -> str | None:
