@@ -248,6 +248,12 @@ def load_follow_up(earlier: PlanRecord, document: Mapping[str, object]) -> Plan:
     return _resolved(draft, document)
 
 
+def against_follow_up(error: PgdynoError) -> str:
+    """What a follow-up plan was refused for, in one line: it stands in a list of stages."""
+    told = error.fact.removeprefix(f"{_FOLLOW_UP}: ")
+    return "; ".join(line.strip() for line in told.splitlines())
+
+
 def plans() -> Table:
     """Plans that come with pgdyno, a row each: what `load_plan` and `pgdyno run` take as a name."""
     rows = [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.recommended import best_stage
-from pgdyno.api.planning import Plan, load_follow_up
+from pgdyno.api.planning import Plan, against_follow_up, load_follow_up
 from pgdyno.api.printed import Printed
 from pgdyno.api.runs import Run
 from pgdyno.catalog import NEEDED_PAGES, Move
@@ -24,6 +24,7 @@ from pgdyno.plan.estimate.needs import huge_pages_needed
 from pgdyno.plan.follow_up import TriedStage, follow_up
 from pgdyno.plan.resolve.machine import as_asked
 from pgdyno.plan.resolve.profile import size_profile
+from pgdyno.plan.settings.allowed import out_of_reach
 from pgdyno.plan.settings.checkpoints import shapes_cycle
 from pgdyno.plan.settings.configured import Configured
 from pgdyno.plan.settings.values import BadValue, canonical, default_text
@@ -132,7 +133,7 @@ def _tried(
 ) -> tuple[Try, TriedStage] | NotTried:
     move, lowest = one.move, allowed.lowest
     try:
-        why = _not_allowed(move, allowed)
+        why = _out_of_reach(move, base, known) or _not_allowed(move, allowed)
         changes = () if why else _changes(move, base, known)
     except PgdynoError as error:  # of the machine
         why = small(error.fact)
@@ -151,7 +152,7 @@ def _tried(
     try:
         plan = load_follow_up(record, follow_up(record, base, (tried,), lowest))
     except PgdynoError as error:
-        return NotTried(move.name, f"its plan cannot be carried out: {error.fact}")
+        return NotTried(move.name, f"its plan cannot be carried out: {against_follow_up(error)}")
     stage = plan.stages[-1]
     if stage.rung > lowest:
         return NotTried(move.name, f"it stands on rung {stage.rung}, {lowest} is allowed")
@@ -212,6 +213,20 @@ def _of_machine(move: Move, base: Stage, known: Plan) -> list[Changed]:
         for name, value in wanted.items()
         if before[name] != value
     ]
+
+
+def _out_of_reach(move: Move, base: Stage, known: Plan) -> str | None:
+    """Why nothing that anybody allows has it tried on a server that runs; None: it can be.
+
+    It is said before what was not allowed: that sends people to an option.
+    """
+    if known.record.target.kind != "running":
+        return None
+    if move.host:
+        return "it changes settings of the machine of a running server, which is left as it is"
+    set_there = [one.name for one in _changes(move, base, known) if one.table == "settings"]
+    names = out_of_reach(set_there, known.server)
+    return f"it sets {listed(names)}, which cannot be set on a running server" if names else None
 
 
 def _not_allowed(move: Move, allowed: Allowed) -> str | None:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import pgdyno
+from pgdyno.analysis.diagnosis_facts import Gain, RuleAnswer
+from pgdyno.api import proposing
+from pgdyno.api.planning import Plan, against_follow_up
+from pgdyno.catalog import moves
+from pgdyno.diagnosis.moves import Candidate
 from pgdyno.model.errors import PlanError
+from pgdyno.model.plan import Plan as PlanRecord
+from pgdyno.model.proposal import Prediction
+from pgdyno.plan.resolve.builds import NO_BUILDS
 from tests.data.miniature import write_miniature
+from tests.data.servers import HOST, running
 
 
 @pytest.mark.parametrize(
@@ -22,3 +32,38 @@ def test_what_is_not_there_is_refused(asked: dict[str, str], fact: str, tmp_path
     path = write_miniature(tmp_path / "run.sqlite")
     with pytest.raises(PlanError, match=fact):
         pgdyno.propose(path, **asked)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("host", [False, True])
+def test_what_a_running_server_cannot_have_is_not_left_to_an_option(
+    host: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`which was not allowed` sends people to --host, which helps on no server that runs."""
+    limit = RuleAnswer(1, "cpu", "CPUs", "finding", "CPUs are busy", gain=Gain(1.4, 1.5, 1.6))
+    believed = Prediction(1.1, 1.0, 1.6, "cpu")
+    names = ("huge-pages", "reserved-huge-pages", "no-autogroup")
+    found = [Candidate(moves()[name], limit, believed) for name in names]
+    monkeypatch.setattr(proposing, "candidates", lambda _: found)
+
+    def known(earlier: PlanRecord, _: object) -> Plan:
+        there = replace(earlier, target=replace(earlier.target, kind="running"))
+        return Plan(there, running(15), HOST, (), NO_BUILDS, "plan.toml")
+
+    monkeypatch.setattr(proposing, "follow_up", lambda *_: {})
+    monkeypatch.setattr(proposing, "load_follow_up", known)
+    proposed = pgdyno.propose(write_miniature(tmp_path / "run.sqlite"), host=host)
+
+    machine = "it changes settings of the machine of a running server, which is left as it is"
+    assert {one.move: one.why for one in proposed.facts.not_tried} == {
+        "huge-pages": "it sets huge_pages, which cannot be set on a running server",
+        "reserved-huge-pages": machine,
+        "no-autogroup": machine,
+    }
+
+
+def test_of_a_plan_that_is_refused_all_stands_in_one_line() -> None:
+    """A line of its own would look like a further move of the list."""
+    one = PlanError("follow-up plan: stage a: x cannot be set")
+    two = PlanError("follow-up plan: 2 errors\n  stage a: x cannot be set\n  stage a: y is wrong")
+    assert against_follow_up(one) == "stage a: x cannot be set"
+    assert against_follow_up(two) == "2 errors; stage a: x cannot be set; stage a: y is wrong"

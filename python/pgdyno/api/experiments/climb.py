@@ -20,7 +20,7 @@ from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.plain import plain
 from pgdyno.api.experiments import plan as of_plan
 from pgdyno.api.notebook_line import with_line
-from pgdyno.api.planning import Plan, load_follow_up
+from pgdyno.api.planning import Plan, against_follow_up, load_follow_up
 from pgdyno.api.proposing import Proposal, proposal, stage_of
 from pgdyno.api.runs import Experiment, Run
 from pgdyno.api.stage_machine import require_allowed
@@ -399,7 +399,7 @@ def _last_plan(asked: ClimbAsked, kept: Sequence[Tried]) -> tuple[Plan, list[Not
             found = plan()
         except PgdynoError as error:
             stages.pop()
-            left_out.append(NotTried(name, small(error.fact)))
+            left_out.append(NotTried(name, small(against_follow_up(error))))
     return found, left_out
 
 
