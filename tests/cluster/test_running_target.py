@@ -158,6 +158,20 @@ settings = { shared_buffers = "1GB", max_wal_size = "4GB" }
     assert databases(foreign) == before
 
 
+def test_a_password_that_the_server_refuses_is_told_with_where_it_may_stand(
+    folder: Path, foreign: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server does not say where it came from, and psql does."""
+    monkeypatch.setenv("PGPASSWORD", "another")
+    stage = '[[stage]]\nname = "as-it-is"\nwhy = "What is there."\n'
+
+    done = pgdyno("run", running_plan(folder, foreign, stage), code=3)
+
+    said = " ".join(done.stderr.split())
+    assert "password authentication failed" in said
+    assert "pg_service.conf, else of PGPASSWORD, else of ~/.pgpass: correct it there" in said
+
+
 @pytest.mark.wide
 def test_the_report_shows_the_configuration_that_was_found(
     folder: Path, foreign: Connection, monkeypatch: pytest.MonkeyPatch

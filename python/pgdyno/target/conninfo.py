@@ -33,6 +33,9 @@ _HINTS = {
     " takes whatever certificate the server shows.",
     "Peer authentication failed": "Peer takes the user of the system for that of the server:"
     " connect over host=localhost with a password, or add a line to pg_hba.conf.",
+    "password authentication failed": "The password is that of pg_service.conf, else of"
+    " PGPASSWORD, else of ~/.pgpass: correct it there, or set the role's with \\password in psql."
+    " PostgreSQL says the same of a role that it does not have.",
     "does not exist": "Create it with createdb or createuser, or name another.",
     "not currently accepting connections": "It is no database to be driven: name another.",
     "too many clients": TOO_MANY,
