@@ -38,7 +38,8 @@ def _light(facts: Facts) -> Light:
         tuple(one.plain for one in facts.answer.doubts if one.grave is grave)
         for grave in (True, False)
     )
-    return Light(LIGHTS[facts.answer.confidence], text, meaning, against, unknown)
+    besides = "Besides, these limit it:" if against and unknown else ""
+    return Light(LIGHTS[facts.answer.confidence], text, meaning, against, unknown, besides)
 
 
 def _terms(facts: Facts) -> str:

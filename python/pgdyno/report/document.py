@@ -120,6 +120,7 @@ class Light:
     meaning: str
     against: tuple[str, ...]  # what speaks against it
     unknown: tuple[str, ...]  # what is not known, or too little
+    besides: str  # between the two; empty where one of them is
 
 
 @dataclass(frozen=True, slots=True)

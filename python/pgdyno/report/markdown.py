@@ -62,8 +62,7 @@ def _light(document: Document) -> list[str]:
         "\n".join(f"- {_paragraph(reason)}" for reason in reasons)
         for reasons in (document.light.against, document.light.unknown)
     )
-    besides = "Besides, some things are not known:" if against and unknown else ""
-    return [*parts, *(part for part in (against, besides, unknown) if part)]
+    return [*parts, *(part for part in (against, document.light.besides, unknown) if part)]
 
 
 def _has_text(block: Block) -> bool:

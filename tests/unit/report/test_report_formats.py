@@ -14,10 +14,11 @@ from pydantic import TypeAdapter
 from pgdyno.analysis.answer_facts import Doubt
 from pgdyno.analysis.facts import SCHEMA, Facts
 from pgdyno.analysis.replaced import ReplacedFacts
+from pgdyno.analysis.telemetry_facts import Sampled, SampledTable, TelemetryFacts
 from pgdyno.report import html, json, markdown
 from pgdyno.report.compose import compose
-from pgdyno.report.document import Table
-from pgdyno.report.sections import ORDER, stages
+from pgdyno.report.document import Table, Text
+from pgdyno.report.sections import ORDER, cycles, stages
 from tests.data.pages import facts_of, filled
 
 HOSTILE = "a < b & `c` | </script><script>alert(1)</script> [x](y) *z*"
@@ -54,6 +55,35 @@ def test_the_page_that_browsers_are_shown_has_every_section(tmp_path: Path) -> N
         module.__name__.rpartition(".")[2] for module in ORDER if not module.section(everything)
     }
     assert missing == {"imported", "profile"}, "these have pages of their own"
+
+
+def test_page_and_markdown_introduce_what_else_limits_an_answer_by_the_same_words(
+    facts: Facts,
+) -> None:
+    doubts = (Doubt("a", True, (), True, "too briefly"), Doubt("b", False, (), True, "two rounds"))
+    told = replace(facts, answer=replace(facts.answer, doubts=doubts))
+    light = compose(told).light
+    assert light is not None
+    assert light.besides == "Besides, these limit it:"
+    assert light.besides in markdown.render(told)
+    assert light.besides in html.render(told)
+    alone = compose(replace(facts, answer=replace(facts.answer, doubts=doubts[:1]))).light
+    assert alone is not None
+    assert alone.besides == ""
+
+
+@pytest.mark.parametrize(("tables", "told"), [((), "the log is not read"), (("log",), "that took")])
+def test_a_log_that_was_read_by_sql_is_not_called_unread(
+    facts: Facts, tables: tuple[str, ...], told: str
+) -> None:
+    telemetry = facts.telemetry or TelemetryFacts((), (), ())
+    read = Sampled(tables=tuple(SampledTable(one, "snapshot", (), ()) for one in tables))
+    theirs = replace(
+        facts, server={"up since": "today"}, telemetry=replace(telemetry, sampled=read)
+    )
+    last = cycles.section(theirs).blocks[-1]
+    assert isinstance(last, Text)
+    assert told in last.text
 
 
 def test_no_card_praises_what_a_check_speaks_against(facts: Facts) -> None:

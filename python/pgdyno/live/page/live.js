@@ -321,8 +321,7 @@
   function light(it) {
     const words = make("p", "", make("strong", "", `${it.text}.`), " ", it.meaning);
     const list = (reasons) => make("ul", "", ...reasons.map((one) => make("li", "", ...inline(one))));
-    const besides = it.against.length && it.unknown.length
-      ? make("p", "besides", "Besides, not all is known:") : null;
+    const besides = it.besides ? make("p", "besides", it.besides) : null;
     return make("div", `light ${it.tone}`, words, it.against.length ? list(it.against) : null,
       besides, it.unknown.length ? list(it.unknown) : null);
   }
