@@ -38,6 +38,7 @@ from pgdyno.sample.samplers import (
     server_tables,
     server_transactions,
 )
+from pgdyno.sample.table_query import IN_TEMPLATE
 from tests.cluster.conftest import DEBIAN_BINDIR
 from tests.waiting import until
 
@@ -226,7 +227,8 @@ def test_who_may_not_enter_the_schema_of_an_extension_is_told_the_grant(
         finally:
             session.execute("GRANT USAGE ON SCHEMA public TO public")
 
-    assert {one.remedy for one in told.values()} == {"GRANT USAGE ON SCHEMA public TO watcher;"}
+    grant = f"GRANT USAGE ON SCHEMA public TO watcher; -- {IN_TEMPLATE}"
+    assert {one.remedy for one in told.values()} == {grant}
     assert set(told) == {"statements", "buffer cache"}
 
 
@@ -245,10 +247,9 @@ def test_extensions_are_made_in_a_database_of_ours_and_asked_for_elsewhere(
             return {one.name: one.remedy for one in found(subject, *modules)
                     if isinstance(one, Missing) and one.name not in later}  # fmt: skip
 
-        made_later = "in template1, before a fixture is loaded"
         assert lacking(ours=False) == {
-            "statements": f"CREATE EXTENSION pg_stat_statements; -- {made_later}",
-            "buffer cache": f"CREATE EXTENSION pg_buffercache; -- {made_later}",
+            "statements": f"CREATE EXTENSION pg_stat_statements; -- {IN_TEMPLATE}",
+            "buffer cache": f"CREATE EXTENSION pg_buffercache; -- {IN_TEMPLATE}",
         }
         assert lacking(ours=True) == {}
 

@@ -17,6 +17,13 @@ from pgdyno.sample.lacking import major_of
 from pgdyno.sample.sampler import Missing
 from pgdyno.sample.session import ended
 
+IN_TEMPLATE = (
+    "in template1; then drop the fixture's database, pgdyno_fixture_…, which the next run loads"
+    " anew"
+)
+"""Where a remedy belongs, and what brings it into the trials' databases: they copy the fixture's,
+and who reads of a remedy has had a fixture loaded without it."""
+
 _PATIENCE = "SET LOCAL lock_timeout = '100ms'"
 _PARAMETER_RIGHTS = 15  # major version
 _QUIET = "SELECT CASE WHEN {} THEN set_config('log_min_messages', 'fatal', {}) END"
@@ -108,11 +115,10 @@ def without_extension(session: psycopg.Connection[Any], name: str, extension: st
         return Missing(
             name,
             f"the role {role} may not use the schema {schema} of the extension {extension}",
-            f"GRANT USAGE ON SCHEMA {schema} TO {role};",
+            f"GRANT USAGE ON SCHEMA {schema} TO {role}; -- {IN_TEMPLATE}",
         )
     reason = f"the database {session.info.dbname} does not have the extension {extension}"
-    made_later = "in template1, before a fixture is loaded"
-    return Missing(name, reason, f"CREATE EXTENSION {extension}; -- {made_later}")
+    return Missing(name, reason, f"CREATE EXTENSION {extension}; -- {IN_TEMPLATE}")
 
 
 def add_extension(session: psycopg.Connection[Any], name: str) -> None:

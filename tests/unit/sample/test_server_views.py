@@ -208,7 +208,8 @@ class Told:
 READABLE = ("bench", [], True, True, True, "en_US.utf8", "UTC")
 GRANT = (
     "GRANT EXECUTE ON FUNCTION pg_read_binary_file(text, bigint, bigint, boolean) TO bench;"
-    " -- in template1, before a fixture is loaded"
+    " -- in template1; then drop the fixture's database, pgdyno_fixture_…, which the next run"
+    " loads anew"
 )
 
 

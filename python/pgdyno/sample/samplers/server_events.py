@@ -14,13 +14,13 @@ import psycopg
 
 from pgdyno.sample.logged import SNAPSHOT, Logged
 from pgdyno.sample.sampler import Column, Found, Label, Missing, Snapshot, Subject
+from pgdyno.sample.table_query import IN_TEMPLATE
 
 _NAME = "events of the server's log"
 _FUNCTIONS = (
     "pg_current_logfile(text)", "pg_ls_logdir()",
     "pg_read_binary_file(text, bigint, bigint, boolean)",
 )  # fmt: skip
-_WHEN = "-- in template1, before a fixture is loaded"
 _BUDGET_US = 500_000
 _COLUMNS = (
     Label("kind"), Column("start_ns", "ns", "gauge"), Column("end_ns", "ns", "gauge"),
@@ -63,7 +63,8 @@ def _lacking(session: psycopg.Connection[Any]) -> tuple[Missing | None, ZoneInfo
     if functions or not watches:
         grants = [] if watches else [f"GRANT pg_monitor TO {role};"]
         if functions:
-            grants.append(f"GRANT EXECUTE ON FUNCTION {', '.join(functions)} TO {role}; {_WHEN}")
+            execute = f"GRANT EXECUTE ON FUNCTION {', '.join(functions)} TO {role};"
+            grants.append(f"{execute} -- {IN_TEMPLATE}")
         return missing(
             f"it lies on the server's host, and the role {role} may not read it by SQL",
             " ".join(grants),
