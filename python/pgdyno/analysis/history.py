@@ -93,6 +93,8 @@ def run_lines(run: RunFile) -> RunLines:
     known = {one.stage: one for one in known_runs(stored)}
     lines, series = [], []
     for stage in plan.stages:
+        if stage.twin_of is not None:  # no stage of the plan: its rounds are the noise of one
+            continue
         mine = [one for one in trials if one.stage == stage.name]
         finished = [one for one in mine if one.state is TrialState.FINISHED and one.result]
         of = aspects(info, plan, stage, trials)

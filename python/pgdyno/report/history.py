@@ -23,7 +23,7 @@ _HEAD = (
     "confidence",
 )
 _OWN = "pgdyno"  # our driver: where all runs have it, nothing is said of that
-_NO_INTERVAL = "An interval takes 3 or more runs of one stage beside the one that it is of."
+_NO_INTERVAL = "An interval is told where a stage has 3 or more further runs."
 _BELOW, _COLUMNS = " " * 4, 80  # of a terminal; what does not fit below a line has two of its own
 _OFTEN_SHARED = (1, 3, 4)  # columns that are told once where all runs share them
 
@@ -99,6 +99,8 @@ def _row(line: HistoryLine) -> tuple[str, ...]:
 
 
 def _confidence(line: HistoryLine) -> str:
-    if line.throughput is None:
+    if not line.rounds:
         return "no round finished"
+    if line.throughput is None:  # rounds of nothing, or no whole checkpoint cycle between them
+        return "no throughput to tell"
     return line.confidence if line.doubt is None else f"{line.confidence}: {line.doubt}"

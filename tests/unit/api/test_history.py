@@ -144,6 +144,25 @@ def test_a_run_without_a_finished_round_has_no_confidence(tmp_path: Path) -> Non
     assert line.confidence not in pgdyno.history(tmp_path).text()
 
 
+def test_a_twin_is_no_stage_of_its_own(tmp_path: Path) -> None:
+    """Its rounds all finished, and the history said that none had."""
+    (first,) = CHARACTERS[:1]
+    twin = replace(first, stage=replace(first.stage, name="initdb-twin", twin_of="initdb"))
+    a_run(tmp_path, 1, 1.0, characters=(first, twin))
+
+    assert [line.stage for line in pgdyno.history(tmp_path).facts.lines] == ["initdb"]
+    assert "no round finished" not in pgdyno.history(tmp_path).text()
+
+
+def test_a_finished_round_of_nothing_is_not_called_unfinished(folder: Path) -> None:
+    found = pgdyno.history(folder).facts
+    nothing = replace(found.lines[0], throughput=None, low=None, high=None)
+    said = "\n".join(lines(replace(found, lines=(nothing,), changes=())))
+
+    assert "no throughput to tell" in said
+    assert "no round finished" not in said
+
+
 def test_a_reader_can_go_on_from_the_lines_of_a_run(folder: Path) -> None:
     facts = pgdyno.history(folder).facts
     printed = list(lines(facts))
