@@ -86,7 +86,11 @@ def _next_steps(
     """How to measure what was not decided, or what is missing in the windows."""
     if left := sum(one.state in ("planned", "running") for one in trials):
         yield f"`pgdyno resume` and the run file measure the {plural(left, 'trial')} that are left."
-    rounds = {one.name: one.to_first.rounds_needed or 0 for one in stages if one.to_first}
+    rounds = {
+        one.name: one.to_first.rounds_needed or 0
+        for one in stages
+        if one.to_first and one.twin_of is None  # of a twin there is nothing to decide
+    }
     far = {name: needed for name, needed in rounds.items() if needed > _WORTH_ROUNDS}
     needed = max((one for name, one in rounds.items() if name not in far), default=0)
     if looks and needed:  # such a plan has as many rounds as one of the schedules of looks

@@ -15,6 +15,7 @@ from pgdyno.analysis.facts import Facts, StageFacts
 from pgdyno.analysis.loads import Load, loads, main_kinds
 from pgdyno.model.units import at_least_text, bytes_text
 from pgdyno.model.wording import listed, plural
+from pgdyno.report import noise
 from pgdyno.report.document import Tone
 from pgdyno.report.sections.cycles import unlike_text
 from pgdyno.report.sections.stages import METRICS, checkpoint_counts
@@ -32,6 +33,7 @@ def render(facts: Facts) -> RenderableType:
         *_confidence(facts),
         "",
         Text(facts.answer.finding.replace("`", "")),
+        *(Text(line) for line in noise.lines(facts)),  # who asked for twins asked for this
         "",
         Text(facts.answer.limits.replace("`", "")),
         *(_throughput(facts, load) for load in loads(facts)),

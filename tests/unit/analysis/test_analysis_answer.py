@@ -206,6 +206,23 @@ def test_an_answer_ends_with_how_to_decide_what_is_not(tmp_path: Path) -> None:
         assert [one.rpartition(" about ")[0] for one in said] == [text]
 
 
+def test_of_a_twin_nothing_is_to_be_decided(tmp_path: Path) -> None:
+    """`wal_buffers` is slower. To decide it: what was not decided was the twin, named nowhere."""
+    facts = undecided(tmp_path)
+    compared = facts.stages[1].to_first
+    assert compared is not None
+    tried, twin = (
+        replace(facts.stages[1], to_first=replace(compared, verdict=verdict, rounds_needed=needed),
+                name=name, twin_of=of)
+        for name, of, verdict, needed in (("tried", None, "worse", None),
+                                          ("twin", facts.stages[0].name, "undecided", 13))
+    )  # fmt: skip
+    plain = answer((facts.stages[0], tried, twin), facts.trials, (), (), metric="NOPM",
+                   quick=False).plain  # fmt: skip
+    assert any("`tried` is slower" in one for one in plain)
+    assert not any("protocol.rounds" in one for one in plain)
+
+
 def test_one_round_tells_no_interval_and_the_answer_says_so_first(tmp_path: Path) -> None:
     facts = undecided(tmp_path)
     compared = facts.stages[1].to_first

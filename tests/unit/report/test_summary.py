@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from pgdyno.analysis.facts import Facts, StageFacts
+from pgdyno.analysis.facts import Facts, NoiseFloor, StageFacts
 from pgdyno.analysis.loads import loads, main_kinds
 from pgdyno.model.workload import Tpcc
 from pgdyno.report import summary
@@ -49,6 +49,15 @@ def printed(facts: Facts, width: int) -> list[str]:
 
 def names(stages: Sequence[StageFacts]) -> list[str]:
     return [stage.name for stage in stages]
+
+
+def test_what_twins_were_measured_for_is_told_with_the_answer(facts: Facts) -> None:
+    floor = NoiseFloor(0.02, 0.01, 0.03, "identical stages differ", (), ((0.01, None), (0.1, 4)))
+    lines = printed(replace(facts, noise_floor=floor), 120)
+
+    assert "Noise floor: identical stages differ." in lines
+    assert any(line.startswith("To see a difference with 80% chance takes: ") for line in lines)
+    assert not any("Noise floor" in line for line in printed(facts, 120))
 
 
 def test_each_load_has_a_table_of_its_own(facts: Facts) -> None:
