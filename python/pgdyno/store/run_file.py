@@ -405,15 +405,22 @@ def _open(path: Path, mode: str, oldest: int = 1) -> sqlite3.Connection:
     try:
         require_regular(path)
     except BadFile as error:
-        raise StoreError(
-            f"run file {path} {error}", hint="Run files lie in `runs`, unless --out named another."
-        ) from error
+        hint = _meant(path) or "Run files lie in `runs`, unless --out named another."
+        raise StoreError(f"run file {path} {error}", hint) from error
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True)
     except sqlite3.Error as error:
         raise StoreError(f"run file {path} cannot be read: {error}") from error
     require_known(path, connection, oldest)
     return connection
+
+
+def _meant(path: Path) -> str | None:
+    """The run file beside a name without its ending, or beside the page of a run; None: none."""
+    for ending in (f"{path}.sqlite", f"{path.parent / path.stem}.sqlite"):
+        if path.name and ending != str(path) and os.path.isfile(ending):
+            return f"Did you mean {ending}?"
+    return None
 
 
 def require_known(path: Path, connection: sqlite3.Connection, oldest: int = 1) -> None:
@@ -428,7 +435,7 @@ def require_known(path: Path, connection: sqlite3.Connection, oldest: int = 1) -
         strange = _what_computes(connection)
     except sqlite3.Error as error:
         connection.close()
-        hint = "Run files lie in `runs`; a plan is run by `pgdyno run`."
+        hint = _meant(path) or "Run files lie in `runs`; a plan is run by `pgdyno run`."
         raise StoreError(f"run file {path} cannot be read: {error}", hint) from error
     if found == APPLICATION_ID and strange:
         connection.close()
