@@ -234,7 +234,7 @@ def _plan(path: str, text: str) -> Iterator[Assignment]:
     try:
         raw = parse_toml(text)
     except BadToml as error:
-        raise PlanError(f"{path}: not TOML: {error}") from error
+        raise PlanError(f"{path}: not TOML: {error}", error.hint) from error
     carried: dict[str, str] = {}
     for stage in _stages(path, raw.get("stage", [])):
         mine = {name: _word(value) for name, value in stage.get("settings", {}).items()}

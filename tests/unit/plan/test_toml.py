@@ -40,6 +40,28 @@ def test_a_refusal_tells_what_and_where(text: str, told: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("a = 1\nb = { wal_buffers = 64MB }", 'a value with a unit: wal_buffers = "64MB".'),
+        ("synchronous_commit = off", 'synchronous_commit = "off".'),
+        ('a = { b = "x = y", c = 64MB, d = 1 }', 'a value with a unit: c = "64MB".'),
+        ("why = as it comes # so", 'why = "as it comes".'),
+        ("skip = True", "Write skip = true, in small letters."),
+        ("a = 5\nb = { c = 1", None),
+        ("a = [1, 2", None),
+        ("a = 1\n= 5", None),
+        ("a" * 300 + " = 64MB", None),
+        ("x = " + "[" * 2000 + "]" * 2000, None),
+    ],
+)  # fmt: skip
+def test_a_word_without_quotes_is_named(text: str, hint: str | None) -> None:
+    with pytest.raises(BadToml) as caught:
+        parse_toml(text)
+    said = caught.value.hint
+    assert said is None if hint is None else said is not None and said.endswith(hint)
+
+
+@pytest.mark.parametrize(
     "text",
     ["a" * (1 << 20), "'" * (1 << 20), "a " * (1 << 19), "a" + " " * (1 << 20),
      ".".join("a" * (1 << 19)) + "=1"],

@@ -209,7 +209,8 @@ def _raw(text: str, source: str, folders: Sequence[str]) -> tuple[dict[str, Any]
     try:
         return repeated(parse_toml(text), folders)
     except BadToml as error:
-        raise PlanError(f"{source}: not TOML: {error}", "Nothing was touched.") from error
+        hint = " ".join(filter(None, (error.hint, "Nothing was touched.")))
+        raise PlanError(f"{source}: not TOML: {error}", hint) from error
 
 
 def _set_in_stages(chosen: Sequence[Override], table: str) -> frozenset[tuple[str, str]]:

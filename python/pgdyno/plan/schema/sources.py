@@ -70,7 +70,7 @@ def check_mix(path: str, text: str) -> None:
     try:
         raw = parse_toml(text)
     except BadToml as error:
-        raise PlanError(f"{path} is not TOML: {error}") from error
+        raise PlanError(f"{path} is not TOML: {error}", error.hint) from error
     for key in raw:
         if key not in MIX_KEYS:
             raise PlanError(f"{path}: {toml_key(key)}: {unknown_key(key, list(MIX_KEYS))}")

@@ -27,11 +27,17 @@ _TWICE = re.compile(r"Cannot declare \((.*?),?\) twice")
 _RUN = re.compile(r"""(?<![\w"'-])[\w"'-]++(?:[ \t]*+\.[ \t]*+[\w"'-]++)++""")
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _TABLES = re.compile(r"\[\[ *([^]]+?) *\]\]")
+_LINE_LETTERS = 200  # of a line that is looked at for a word without quotes
+_QUOTED = re.compile(r"""\"(?:[^"\\]|\\.)*+\"|'[^']*+'""")
+_UNQUOTED = re.compile(r"""([\w.-]++)[ \t]*+=[ \t]*+(?!["'\[{])([^,}\]#"']++)""")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 class BadToml(ValueError):
     """A text that is not TOML, or beyond what a plan may have; in lower case, with its line."""
+
+    hint: str | None = None
+    """How to write it, where that is seen: a sentence."""
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -48,7 +54,9 @@ def parse_toml(text: str) -> dict[str, Any]:
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadToml(_with_line(str(error), text)) from error
+        bad = BadToml(_with_line(str(error), text))
+        bad.hint = _without_quotes(str(error), text)
+        raise bad from error
     except RecursionError as error:
         lines = text.split("\n")
         line = max(range(len(lines)), key=lambda n: lines[n].count("[") + lines[n].count("{"))
@@ -88,6 +96,26 @@ def _with_line(message: str, text: str) -> str:
         return f"[{again[1]}] stands above; begin each with [[{again[1]}]] (at line {number})"
     shown = shown if len(shown) <= _SHOWN_LETTERS else shown[: _SHOWN_LETTERS - 3] + "..."
     return f"{message}: {shown}" if shown else message
+
+
+def _without_quotes(message: str, text: str) -> str | None:
+    """How to write the word without quotes on the line that is meant; None: there is none.
+
+    The library tells of the brace that it misses behind it, which sends people the wrong way.
+    """
+    found, lines = _AT.search(message), text.split("\n")
+    line = lines[int(found[1]) - 1] if found and int(found[1]) <= len(lines) else ""
+    if len(line) > _LINE_LETTERS:
+        return None
+    for key, value in _UNQUOTED.findall(_QUOTED.sub('""', line)):
+        word = value.strip()
+        try:
+            tomllib.loads(f"x = {word}")
+        except tomllib.TOMLDecodeError:
+            if word.lower() in ("true", "false"):
+                return f"Write {key} = {word.lower()}, in small letters."
+            return f'Text stands in quotes, and so does a value with a unit: {key} = "{word}".'
+    return None
 
 
 def _too_deep(value: dict[str, Any]) -> str | None:
