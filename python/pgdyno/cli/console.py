@@ -23,7 +23,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from pgdyno.model.text import ascii_json, one_line, visible
+from pgdyno.model.text import ascii_json, further_in, one_line, visible
 
 if TYPE_CHECKING:
     from pgdyno.api import Run
@@ -60,6 +60,7 @@ class Shown(Console):
         """
         if isinstance(renderable, str):
             renderable = Text(one_line(renderable))
+        renderable = _further_in(renderable, options or self.options)
         if isinstance(renderable, Table):
             for column in renderable.columns:
                 if column.overflow == "ellipsis" and not column.no_wrap:
@@ -86,6 +87,18 @@ def _pieces(printed: Any) -> Iterable[Any]:  # noqa: ANN401  whatever rich can p
             yield _moved(text, padding.left)
         case piece:
             yield piece
+
+
+def _further_in(text: RenderableType, options: ConsoleOptions) -> RenderableType:
+    """What is printed; of a text that a terminal breaks, indented lines go on further in.
+
+    Else the rest of one begins where headings do, and is read as one.
+    """
+    if not isinstance(text, Text) or text.no_wrap or options.no_wrap or text.spans:
+        return text
+    broken = text.copy()
+    broken.plain = further_in(text.plain, options.max_width)
+    return broken
 
 
 def _moved(text: Text, columns: int) -> Text:

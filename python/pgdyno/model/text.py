@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import textwrap
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+_ROOM_MIN = 20  # columns beside an indent, else a line is left as it is
 _PLAIN = re.compile(r"[\n\x20-\x7e]*")
 _UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, formats, bytes that are no UTF-8, separators
 _JSON_UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]|[^\x00-\x7f]")
@@ -39,6 +41,21 @@ def visible_within(value: Any) -> Any:  # noqa: ANN401  whatever JSON holds
 def one_line(text: str) -> str:
     r"""The same for what has no lines, as a name or a path: `\n` too is shown."""
     return visible(text).replace("\n", "\\n")
+
+
+def further_in(text: str, columns: int) -> str:
+    """The text with indented lines broken before a column; their rest stands further in."""
+    lines = []
+    for line in text.split("\n"):
+        indent = line[: len(line) - len(line.lstrip(" "))]
+        if not indent or len(line) <= columns or columns - len(indent) < _ROOM_MIN:
+            lines.append(line)
+            continue
+        lines += textwrap.wrap(
+            line, columns, subsequent_indent=f"{indent}  ", expand_tabs=False,
+            replace_whitespace=False, break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
+    return "\n".join(lines)
 
 
 def ascii_json(text: str) -> str:

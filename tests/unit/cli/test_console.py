@@ -94,6 +94,17 @@ def test_columns_say_where_lines_are_broken(piped: Callable[..., str], columns: 
         assert max(widths) <= int(columns)
 
 
+def test_the_rest_of_an_indented_line_stands_further_in(piped: Callable[..., str]) -> None:
+    for printed in (Text(f"head\n  {LONG}\nend"), Group(Text("head"), f"  {LONG}", Text("end"))):
+        head, first, *further, end = piped(printed, "60").splitlines()
+        assert (head, end) == ("head", "end")
+        assert first.startswith("  a sentence")
+        assert all(re.match(r" {4}\S", line) for line in further)
+        assert " ".join(line.strip() for line in (first, *further)) == LONG
+    keys = Text(f"  {LONG}", no_wrap=True, overflow="ignore")
+    assert piped(Group(keys), "60").count("\n") == 1, "a script has the lines that it was given"
+
+
 @pytest.mark.parametrize("columns", ["", "0", "-5", "wide"])
 def test_columns_that_are_no_number_say_nothing(piped: Callable[..., str], columns: str) -> None:
     assert piped(LONG, columns) == f"{LONG}\n"
