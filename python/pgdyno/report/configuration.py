@@ -95,7 +95,7 @@ def _listed(one: RecommendedSetting) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    return wrap(one_line(text), _COLUMNS - 3, break_long_words=False)
+    return wrap(one_line(text), _COLUMNS - 3, break_long_words=False, break_on_hyphens=False)
 
 
 def _text(mark: str, what: str, found: Recommended, lines: list[str]) -> str:

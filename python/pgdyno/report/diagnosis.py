@@ -95,4 +95,7 @@ def _is_moved(one: TimePart) -> bool:
 
 def _line(words: str, indent: int) -> str:
     blank = " " * indent
-    return fill(visible(words), _WIDTH, initial_indent=blank, subsequent_indent=blank + "  ")
+    return fill(
+        visible(words), _WIDTH, initial_indent=blank, subsequent_indent=blank + "  ",
+        break_on_hyphens=False,
+    )  # fmt: skip

@@ -20,7 +20,11 @@ def lines(found: Proposed) -> Iterator[str]:
     if found.deciding:
         yield found.deciding
     if not found.tries and not found.not_tried:
-        yield "No move is against what was found there."
+        yield (
+            "So nothing can be proposed against it."
+            if found.deciding
+            else "pgdyno knows no move against that."
+        )
     elif not found.tries:
         yield f"Nothing is proposed that stands on rung {found.lowest_rung} or above."
     for number, one in enumerate(found.tries, 1):

@@ -129,7 +129,9 @@ def test_a_window_with_holes_or_contradictions_names_nothing(
 def test_what_would_tell_is_said() -> None:
     account = NoAccount("no whole second of the window was looked at")
     short = diagnose_window(a_window(account=account, window_s=1.0))
-    assert short.deciding == "A longer window would tell: `--set protocol.window_s=30`."
+    assert short.deciding == (
+        "A longer window would tell: repeat the run with `--set protocol.window_s=30`."
+    )
     long = diagnose_window(a_window(account=account))
     assert long.deciding == "A longer window, with nothing else on its machine, may tell more."
     copy = 'Measure a copy: `kind = "installed"`.'
