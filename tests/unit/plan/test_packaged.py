@@ -35,3 +35,17 @@ def test_a_name_that_is_nearly_a_plan_is_told_which(
     assert plan_path("mine.toml") == Path("mine.toml"), "whoever reads it says that it is not there"
     Path("demoo").write_text("")
     assert plan_path("demoo") == Path("demoo"), "a file of one's own"
+
+
+@pytest.mark.parametrize("said", ["walwritr.toml", "walwriter", "walwriter.tom"])
+def test_a_plan_beside_a_name_that_is_nearly_its_own_is_suggested(
+    tmp_path: Path, said: str
+) -> None:
+    meant = tmp_path / "walwriter.toml"
+    assert plan_path(tmp_path / said) == tmp_path / said, "nothing lies there"
+    meant.write_text("")
+    with pytest.raises(PlanError, match="no such file") as caught:
+        plan_path(tmp_path / said)
+    assert caught.value.hint == f"Did you mean {meant}?"
+    for strange in ("a" * 5000, "a\0b", "none/at/all", ""):
+        assert plan_path(strange) == Path(strange)
