@@ -13,7 +13,7 @@ def lines(facts: Facts) -> list[str]:
         return []
     said = [f"Noise floor: {found.sentence}.", *(f"Noise floor: {one}." for one in found.warnings)]
     if found.needed:
-        takes = "; ".join(f"{effect:.0%} {_rounds(rounds)}" for effect, rounds in found.needed)
+        takes = "; ".join(f"{_rounds(rounds)} for {effect:.0%}" for effect, rounds in found.needed)
         said.append(f"To see a difference with 80% chance takes: {takes}.")
     return said
 

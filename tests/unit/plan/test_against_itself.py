@@ -78,6 +78,7 @@ def test_rounds_that_a_difference_takes_are_told(facts: Facts) -> None:
     assert lines(replace(facts, noise_floor=floor)) == [
         "Noise floor: they differ.",
         "Noise floor: few rounds.",
-        "To see a difference with 80% chance takes: 1% more than 1,000 rounds; 10% 4 rounds.",
+        "To see a difference with 80% chance takes: more than 1,000 rounds for 1%;"
+        " 4 rounds for 10%.",
     ]
     assert lines(replace(facts, noise_floor=None)) == []
