@@ -12,7 +12,7 @@ from pgdyno.api.planning import Plan, against_follow_up, load_follow_up
 from pgdyno.api.printed import Printed
 from pgdyno.api.runs import Run
 from pgdyno.catalog import NEEDED_PAGES, Move
-from pgdyno.diagnosis.moves import LEAST, Candidate, candidates
+from pgdyno.diagnosis.moves import LEAST, Candidate, candidates, found_in_some
 from pgdyno.host import change
 from pgdyno.model.durability import rung_named
 from pgdyno.model.errors import PgdynoError, PlanError
@@ -123,6 +123,7 @@ def proposal(run: Run, stage: str, allowed: Allowed) -> Proposal:
             run.info.ident, stage, diagnosed.sentence, window.deciding if window else None,
             allowed.lowest,
             tuple(sorted(tries, key=lambda one: -one.gain_per_hour)), tuple(not_tried),
+            found_in_some(diagnosed),
         ),
         record, base, stages,
     )  # fmt: skip

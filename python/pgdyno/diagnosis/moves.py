@@ -37,6 +37,16 @@ def candidates(diagnosed: StageDiagnosis) -> tuple[Candidate, ...]:
     return tuple(sorted(best, key=lambda one: (-one.predicted.ratio, one.move.name)))
 
 
+def found_in_some(diagnosed: StageDiagnosis) -> tuple[str, ...]:
+    """Titles of what some windows found and others did not: no move against it is a candidate."""
+    windows = [one for one in diagnosed.windows if _tells(one)]
+    found = []
+    for answers in zip(*(one.answers for one in windows), strict=True):
+        if _found(answers) is None and any(one.verdict == "finding" for one in answers):
+            found.append(answers[0].title)
+    return tuple(found)
+
+
 def _tells(window: WindowDiagnosis) -> bool:
     return window.outcome != "paced" and any(one.verdict != "unknown" for one in window.answers)
 

@@ -84,3 +84,4 @@ class Proposed:
     lowest_rung: Rung
     tries: tuple[Try, ...]  # the best first
     not_tried: tuple[NotTried, ...]
+    found_in_some: tuple[str, ...] = ()  # what not all rounds found: moves against it do not count

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pgdyno.model.proposal import NotTried, Proposed, Try
 from pgdyno.model.units import seconds_text
-from pgdyno.model.wording import capital
+from pgdyno.model.wording import capital, listed
 
 _BELIEFS = (
     "What a move is believed to bring is a share of what its limit could bring at most, set by"
@@ -37,6 +37,12 @@ def lines(found: Proposed) -> Iterator[str]:
         yield ""
         yield "Against what was found, but not proposed:"
         yield from (_not_tried(one) for one in found.not_tried)
+    if found.found_in_some:
+        yield ""
+        yield (
+            f"Not all rounds found {listed(found.found_in_some)}: what is against that alone is not"
+            " among the moves. More rounds would tell."
+        )
 
 
 def _try(number: int, one: Try) -> Iterator[str]:

@@ -9,10 +9,12 @@ import pytest
 from pgdyno.analysis.account_facts import RUNNING
 from pgdyno.analysis.window_facts import StageWindows, WindowFacts
 from pgdyno.catalog import known_settings, machine_knobs, moves
-from pgdyno.diagnosis.moves import candidates
+from pgdyno.diagnosis.moves import candidates, found_in_some
 from pgdyno.diagnosis.rules import rules
 from pgdyno.diagnosis.stages import diagnose_stages
+from pgdyno.model.proposal import Proposed
 from pgdyno.model.settings import Rung
+from pgdyno.report.proposal import lines
 from tests.data.windows import LOAD, NEEDED, PLANTED, a_window, an_account
 
 WITHOUT = {
@@ -88,3 +90,16 @@ def test_what_was_found_counts_where_a_class_is_not_known_that_may_be_larger() -
 def test_what_one_round_did_not_find_is_not_believed() -> None:
     assert names(PLANTED["flush"], PLANTED["reads"]) == []
     assert names(PLANTED["flush"], PLANTED["flush"]) == names(PLANTED["flush"])
+
+
+def test_what_one_round_did_not_find_is_named_where_moves_are_told() -> None:
+    """`diagnose` shows the findings of one round, with what could be changed against each."""
+    (apart,) = diagnose_stages([StageWindows("s", (PLANTED["flush"], PLANTED["reads"]))])
+    (alike,) = diagnose_stages([StageWindows("s", (PLANTED["flush"], PLANTED["flush"]))])
+    titles = found_in_some(apart)
+    assert {rules()["flush"].title, rules()["reads"].title} <= {*titles}
+    assert found_in_some(alike) == ()
+    told = Proposed("run", "s", apart.sentence, None, Rung.D0, (), (), titles)
+    *_, last = lines(told)
+    assert last.startswith("Not all rounds found ")
+    assert rules()["flush"].title in last
