@@ -84,26 +84,35 @@ def _next_steps(
     stages: Sequence[StageFacts], trials: Sequence[TrialFacts], looks: Sequence[int]
 ) -> Iterator[str]:
     """How to measure what was not decided, or what is missing in the windows."""
-    if left := sum(one.state in ("planned", "running") for one in trials):
-        yield f"`pgdyno resume` and the run file measure the {plural(left, 'trial')} that are left."
     rounds = {
         one.name: one.to_first.rounds_needed or 0
         for one in stages
         if one.to_first and one.twin_of is None  # of a twin there is nothing to decide
     }
+    left = sum(one.state in ("planned", "running") for one in trials)
+    planned = max((one.round for one in trials), default=0) if left else 0
+    if left:
+        soon = [f"`{name}`" for name, needed in rounds.items() if 0 < needed <= planned]
+        may = f", and may decide what {listed(soon)} {'do' if soon[1:] else 'does'}" if soon else ""
+        count = f"{plural(left, 'trial')} that {'is' if left == 1 else 'are'} left"
+        yield f"`pgdyno resume`, given the run file, measures the {count}{may}."
+    # What the rest of a run may decide is no reason to repeat the run.
+    rounds = {name: needed for name, needed in rounds.items() if needed > planned}
     far = {name: needed for name, needed in rounds.items() if needed > _WORTH_ROUNDS}
     needed = max((one for name, one in rounds.items() if name not in far), default=0)
     if looks and needed:  # such a plan has as many rounds as one of the schedules of looks
         needed = min((most for most in LOOKS if most >= needed), default=0)
-    if any(one.to_first.verdict == "undecided" and one.to_first.rounds == 1
-           for one in stages if one.to_first):  # fmt: skip
+    if planned < 2 and any(
+        one.to_first.verdict == "undecided" and one.to_first.rounds == 1
+        for one in stages if one.to_first
+    ):  # fmt: skip
         yield (
             "An interval takes two rounds, and a decision more: repeat the run with"
             f" `--set protocol.rounds={min(LOOKS)}`."
         )
     if needed:
         near = [f"`{name}`" for name, one in rounds.items() if one and name not in far]
-        of = f" of {listed(near)}" if far else ""
+        of = f" of {listed(near)}" if far or planned else ""
         yield (
             f"To decide it{of}, repeat the run with `--set protocol.rounds={needed}`"
             f"{_takes(needed, trials)}."

@@ -270,5 +270,5 @@ def _left_out(drilled: Drilled) -> Sequence[str]:
     without = f" There is none of {listed(none)}." if none else ""
     return (
         f"{len(drilled.cuts)} of {plural(whole, 'cut')} were made: {why}.{without}"
-        " `pgdyno resume` and the run file make the others.",
+        " `pgdyno resume`, given the run file, makes the others.",
     )

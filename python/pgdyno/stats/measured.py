@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from pgdyno.model.wording import plural
+from pgdyno.model.wording import listed, plural
 from pgdyno.stats.interval import (
     Estimate,
     FloatArray,
@@ -168,12 +168,14 @@ def with_failures(one: Measured, table: Table, margin: float) -> Measured:
 def _gaps(table: Table, stage: str, base: str) -> tuple[tuple[str, ...], str | None]:
     """Say which rounds cannot be used, and whether that forbids a verdict."""
     warnings, no_verdict = [], None
+    reached = table.ended(stage) | table.ended(base)  # nothing is left out of what was never begun
     for name in (stage, base):
         row = table.row(name)
+        if gone := [str(table.rounds[at]) for at in np.flatnonzero(np.isnan(row) & reached)]:
+            rounds = f"round{'s' * (len(gone) > 1)} {listed(gone)}"
+            warnings.append(f"{rounds} left out: no valid trial of {name}")
         for round_, value in zip(table.rounds, row, strict=True):
-            if np.isnan(value):
-                warnings.append(f"round {round_} left out: no valid trial of {name}")
-            elif value == 0:
+            if value == 0:
                 # Leaving it out flatters the stage that stood still: no verdict then.
                 no_verdict = f"{name} completed nothing in round {round_}"
                 warnings.append(f"round {round_} left out: {no_verdict}, the ratio is undefined")

@@ -241,8 +241,30 @@ def test_a_run_that_was_broken_off_is_told_to_be_resumed(tmp_path: Path) -> None
     left = (*facts.trials[:-2], *(replace(one, state="planned") for one in facts.trials[-2:]))
     for trials, said in ((facts.trials, False), (left, True)):
         plain = answer(facts.stages, trials, (), (), metric="NOPM", quick=False).plain
-        text = "`pgdyno resume` and the run file measure the 2 trials that are left."
+        text = "`pgdyno resume`, given the run file, measures the 2 trials that are left."
         assert (text in plain) == said
+
+
+def test_what_the_rest_of_a_run_may_decide_is_no_reason_to_repeat_it(tmp_path: Path) -> None:
+    facts = undecided(tmp_path)
+    compared = facts.stages[1].to_first
+    assert compared is not None
+    last = max(one.round for one in facts.trials)
+    left = (*facts.trials[:-2], *(replace(one, state="planned") for one in facts.trials[-2:]))
+    for needed, resumed in ((last, True), (last + 1, False)):
+        tried = replace(facts.stages[1], to_first=replace(compared, rounds_needed=needed))
+        plain = answer((facts.stages[0], tried), left, (), (), metric="NOPM", quick=False).plain
+        may = (
+            f"`pgdyno resume`, given the run file, measures the 2 trials that are left, and may"
+            f" decide what `{tried.name}` does."
+        )
+        repeated = f"To decide it of `{tried.name}`, repeat the run with"
+        assert (may in plain) == resumed
+        assert any(one.startswith(repeated) for one in plain) != resumed
+    once = replace(compared, rounds=1, low=None, high=None, rounds_needed=None)
+    stages = (facts.stages[0], replace(facts.stages[1], to_first=once))
+    plain = answer(stages, left, (), (), metric="NOPM", quick=False).plain
+    assert not any("An interval takes two rounds" in one for one in plain), "there are more to come"
 
 
 def test_an_answer_does_not_send_anybody_for_what_takes_days(tmp_path: Path) -> None:

@@ -89,13 +89,13 @@ def test_a_drill_that_was_broken_off_says_how_far_it_came(plan: Plan) -> None:
 
     assert drill_facts(half, INFO).doubts[-1] == (
         "8 of 16 cuts were made: the drill was broken off. There is none of stage"
-        f" {second}. `pgdyno resume` and the run file make the others."
+        f" {second}. `pgdyno resume`, given the run file, makes the others."
     )
     late = replace(made, asked=replace(made.asked, design=replace(DESIGN, minutes=5)),
                    cuts=made.cuts[:-1], out_of_time=True)  # fmt: skip
     assert drill_facts(late, INFO).doubts[-1] == (
-        "15 of 16 cuts were made: the 5 min that it had were over. `pgdyno resume` and the run file"
-        " make the others."
+        "15 of 16 cuts were made: the 5 min that it had were over. `pgdyno resume`, given the run"
+        " file, makes the others."
     )
     with pytest.raises(PgdynoError, match="broken off before its first cut"):
         drill_facts(Drilled(made.asked), INFO)

@@ -96,6 +96,15 @@ def test_a_missing_trial_drops_its_pair_and_is_told(gone: float | None) -> None:
     assert any("2 rounds say little" in warning for warning in one.warnings)
 
 
+def test_rounds_left_out_are_told_together_and_those_not_reached_not_at_all() -> None:
+    cells: dict[tuple[str, int], float | None] = {("a", r): tpm for r, tpm in enumerate(BASE, 1)}
+    cells |= {("b", 1): 1500.0, ("b", 2): None, ("b", 3): None}
+    cells |= {(name, number): None for name in "ab" for number in (4, 5)}
+    (one,) = compare_plan(table_of(cells, ["a", "b"])).against_first
+    left_out = [warning for warning in one.warnings if "left out" in warning]
+    assert left_out == ["rounds 2 and 3 left out: no valid trial of b"]
+
+
 @pytest.mark.parametrize("rounds", [0, 1])
 def test_fewer_than_two_pairs_are_never_a_claim(rounds: int) -> None:
     cells: dict[tuple[str, int], float | None] = {("a", 1): 1000.0, ("a", 2): 1010.0}
