@@ -240,6 +240,20 @@ def test_whiskers_are_the_interval_of_the_ratio(facts: Facts) -> None:
     assert first is not None
     assert whisker.x[0] + whisker.error_x.array[0] == pytest.approx(tuned.high * first.median)
     assert whisker.x[0] - whisker.error_x.arrayminus[0] == pytest.approx(tuned.low * first.median)
+    assert whisker.x[0] == pytest.approx((tuned.ratio or 0) * first.median), "not its own median"
+
+
+def test_a_whisker_stays_in_its_interval_where_the_median_does_not(facts: Facts) -> None:
+    initdb, tuned, *others = facts.stages
+    assert tuned.to_first is not None
+    assert initdb.throughput is not None
+    apart = replace(tuned.to_first, low=1.9, ratio=2.0, high=2.1)
+    stages = (initdb, replace(tuned, to_first=apart), *others)
+    (panel,) = charts()["waterfall"].panels(replace(facts, stages=stages))
+    whisker = panel.figure.data[-2]
+    ends = (-whisker.error_x.arrayminus[0], 0.0, whisker.error_x.array[0])
+    drawn = [(whisker.x[0] + end) / initdb.throughput.median for end in ends]
+    assert drawn == pytest.approx([1.9, 2.0, 2.1])
 
 
 def test_an_interval_that_ends_beyond_the_axis_says_so(facts: Facts) -> None:

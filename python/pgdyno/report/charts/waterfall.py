@@ -49,7 +49,7 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
     ]
     # An interval of two rounds may reach to ten thousand times the bars: it ends where they are
     # still seen, and is told in full beside them.
-    widest = max(high for _, high in ends)
+    widest = max(high for *_, high in ends)
     longest = max(*medians, min(widest, _WHISKER_TIMES * max(medians)))
     drawing = look.figure(
         [carried, *steps, *whiskers, _cut_off(stages, ends, longest)],
@@ -97,13 +97,17 @@ def _step(stage: StageFacts, now: float, then: float, metric: str) -> go.Bar:
 
 
 def _whisker(
-    stages: Sequence[StageFacts], ends: Sequence[tuple[float, float]], *, colour: str, width: float
+    stages: Sequence[StageFacts],
+    ends: Sequence[tuple[float, float, float]],
+    *,
+    colour: str,
+    width: float,
 ) -> go.Scatter:
-    """The intervals around the medians, of the stages that have one."""
+    """The intervals around the ratios, of the stages that have one."""
     drawn = [
-        (stage.name, stage.throughput.median, low, high)
-        for stage, (low, high) in zip(stages, ends, strict=True)
-        if stage.throughput and low < high
+        (stage.name, middle, low, high)
+        for stage, (low, middle, high) in zip(stages, ends, strict=True)
+        if low < high
     ]
     return go.Scatter(
         y=[name for name, *_ in drawn],
@@ -124,10 +128,10 @@ def _whisker(
 
 
 def _cut_off(
-    stages: Sequence[StageFacts], ends: Sequence[tuple[float, float]], longest: float
+    stages: Sequence[StageFacts], ends: Sequence[tuple[float, float, float]], longest: float
 ) -> go.Scatter:
     """An arrow where an interval goes on beyond the axis."""
-    beyond = [one.name for one, (_, high) in zip(stages, ends, strict=True) if high > longest]
+    beyond = [one.name for one, (*_, high) in zip(stages, ends, strict=True) if high > longest]
     return go.Scatter(
         y=beyond,
         x=[longest] * len(beyond),
@@ -137,13 +141,18 @@ def _cut_off(
     )
 
 
-def _interval(stage: StageFacts, facts: Facts) -> tuple[float, float]:
-    """Ends of the interval on the axis: the ratio's, times the median of its base."""
+def _interval(stage: StageFacts, facts: Facts) -> tuple[float, float, float]:
+    """The interval on the axis, and the ratio in it, times the median of its base.
+
+    Not around the stage's own median: that need not be the ratio's, nor lie in its interval.
+    """
     assert stage.throughput is not None
     against, first = stage.to_first, facts.base_of(stage).throughput
-    if against is None or against.low is None or against.high is None or first is None:
-        return stage.throughput.median, stage.throughput.median
-    return against.low * first.median, against.high * first.median
+    ends = (against.low, against.ratio, against.high) if against else (None, None, None)
+    low, ratio, high = ends
+    if low is None or ratio is None or high is None or first is None:
+        return (stage.throughput.median,) * 3
+    return low * first.median, ratio * first.median, high * first.median
 
 
 def _notes_px(stages: Sequence[StageFacts]) -> int:
@@ -190,11 +199,12 @@ CHART = Chart(
     name="waterfall",
     title="What each stage adds",
     caption=(
-        "Length: median throughput of the rounds. The coloured part is the step from the stage"
-        " before that was measured, of one that begins afresh from the first (hatched where its"
-        " median is lower), its colour the durability rung. Whisker: interval of the ratio to"
-        " the first stage (of its load), from paired rounds; it ends in an arrow where it goes on"
-        " beyond the axis."
+        "A bar is as long as the median throughput of its stage's rounds. Its coloured part is"
+        " what the stage adds to the one before it that was measured, or to the first if it begins"
+        " afresh; it is hatched where the median is lower, and its colour is the durability rung."
+        " The line across a bar is the interval of the ratio to the first stage (of its load), from"
+        " paired rounds, and its mark the ratio itself, both times the first stage's median; the"
+        " line ends in an arrow where it goes on beyond the axis."
     ),
     height_px=70,
     per_row_px=58,

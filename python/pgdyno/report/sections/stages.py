@@ -38,7 +38,8 @@ def section(facts: Facts) -> Section:
     """The table that the question is answered with."""
     share = words.confidence(facts.confidence)
     table = Table(
-        f"Medians of the finished rounds; ratios of {facts.headline} with {share} interval.",
+        f"Medians of the finished rounds, below them the lowest and the highest round; ratios of"
+        f" {facts.headline} with {share} interval.",
         (
             Column("stage", align="left"),
             Column(facts.headline),
