@@ -13,7 +13,8 @@ from pgdyno.model.units import ratio_text
 from pgdyno.model.wording import listed, plural
 
 NO_TAIL = (
-    f"that takes {TAIL_REQUESTS_MIN:,} of a kind in each window at least, all of them answered"
+    f"that takes a round in which both stages have at least {TAIL_REQUESTS_MIN:,} requests of one"
+    " kind, all answered"
 )
 """Why the slowest requests of a stage are compared with nothing."""
 SLOWEST = {"p99": "1 in 100", "p99.9": "1 in 1,000"}

@@ -40,7 +40,7 @@ def shut(window: WindowFacts) -> str | None:
 def _too_little(window: WindowFacts, account: Account) -> str | None:
     if account.seconds < _limit("seconds"):
         return (
-            f"sessions were looked at for {plural(account.seconds, 'whole second')},"
+            f"sessions were looked at for {plural(account.seconds, 'whole second')} of the window,"
             f" {_limit('seconds'):.0f} are needed"
         )
     if account.looks < _limit("looks"):

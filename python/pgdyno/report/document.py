@@ -122,6 +122,11 @@ class Light:
     unknown: tuple[str, ...]  # what is not known, or too little
     besides: str  # between the two; empty where one of them is
 
+    @property
+    def besides(self) -> str:
+        """What stands between the two: of the second not all is unknown, e.g. how few rounds."""
+        return "Besides, these limit it:" if self.against and self.unknown else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Card:

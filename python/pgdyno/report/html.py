@@ -26,7 +26,7 @@ from pgdyno.report.document import Document, Figure, Flames
 from pgdyno.report.flame import flame_data
 
 _CODE = re.compile(r"`([^`]+)`")
-_OPTION = re.compile(r"--[a-z-]{1,18}")
+_OPTION = re.compile(r"(?<!\S)(--[a-z-]{1,18})(?!\S)")
 # Words too long for a column, and the pieces that a line may end after.
 _LONG_WORD = re.compile(r"(\S{21,})")
 _PIECE = re.compile(r"[^-_/.=,:]{1,20}[-_/.=,:]?|[-_/.=,:]{1,20}")
@@ -187,8 +187,13 @@ def _inline(text: str) -> Markup:
 
 def _coded(text: str) -> Markup:
     """Code; a browser would break the name of an option behind its hyphens."""
-    kind = Markup(' class="whole"') if _OPTION.fullmatch(text) else Markup("")
-    return Markup("<code{}>{}</code>").format(kind, _breakable(text))
+    parts = _OPTION.split(text)
+    return Markup("<code>{}</code>").format(
+        Markup("").join(
+            Markup('<span class="whole">{}</span>').format(part) if at % 2 else _breakable(part)
+            for at, part in enumerate(parts)
+        )
+    )
 
 
 def _breakable(text: str) -> Markup:

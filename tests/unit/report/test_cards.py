@@ -74,7 +74,10 @@ def test_one_that_begins_afresh_was_put_on_top_of_nothing(facts: Facts) -> None:
 
 def test_it_is_said_why_nothing_is_known_of_the_slowest_requests(facts: Facts) -> None:
     untold = replace(facts, stages=tuple(replace(one, tails=()) for one in facts.stages))
-    why = "that takes 1,000 of a kind in each window at least, all of them answered"
+    why = (
+        "that takes a round in which both stages have at least 1,000 requests of one kind, all"
+        " answered"
+    )
 
     found = cards(untold)
 

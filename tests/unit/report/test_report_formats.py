@@ -6,6 +6,7 @@ import html as html_text
 import json as json_text
 import re
 from dataclasses import asdict, replace
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -197,6 +198,29 @@ def test_markdown_and_page_hold_every_cell(facts: Facts, own_page: str) -> None:
             for cell in (cell for row in table.rows for cell in row):
                 assert cell.text in text
                 assert cell.text in shown
+
+
+def test_no_line_ends_within_an_option_and_its_value_is_code_with_it(facts: Facts) -> None:
+    """On a telephone `--` ended a line, and `set protocol.rounds=6` began the next."""
+    said = "Repeat it with `--set protocol.rounds=6`, or `--dry-run`; `a--b --` is none."
+    answer = replace(facts.answer, plain=(said,))
+    page = html.render(replace(facts, answer=answer))
+    assert '<code><span class="whole">--set</span> protocol.rounds=6</code>' in page
+    assert '<code><span class="whole">--dry-run</span></code>' in page
+    assert "<code>a--b --</code>" in page
+
+
+def test_page_and_markdown_introduce_what_limits_an_answer_alike(
+    facts: Facts, own_page: str
+) -> None:
+    """Few rounds are known, and Markdown called them not known."""
+    light = compose(facts).light
+    assert light is not None
+    assert light.besides == "Besides, these limit it:"
+    assert f'<p class="besides">{light.besides}</p>' in own_page
+    assert f"\n\n{light.besides}\n\n" in markdown.render(facts)
+    assert replace(light, against=()).besides == ""
+    assert light.besides in (files("pgdyno.live") / "page" / "live.js").read_text()
 
 
 def test_tables_of_markdown_are_rectangles(facts: Facts) -> None:
