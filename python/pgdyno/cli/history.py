@@ -34,7 +34,8 @@ def history(
     """List the runs of a folder: one line a run and stage, and where a level changes.
 
     Changes take eight or more runs of one stage; a series without one gets one in 5% of cases at
-    most. Intervals and --fail-below take the noise between sessions: three or more further runs.
+    most. An interval takes three or more runs of one stage, its own among them; --fail-below takes
+    three or more besides the newest, for the noise between sessions.
 
     Example: pgdyno history runs --fail-below 0.95 --against runs/baseline.sqlite
     """

@@ -207,7 +207,8 @@ def _wal_kinds(sides: Sequence[Side]) -> list[tuple[str, ...]]:
             most[name] = max(value, most.get(name, 0.0))
     for name in sorted(most, key=lambda one: (-most[one], one))[:_KINDS_MAX]:
         of = [side.wal_kinds.get(name, 0.0) if side.wal_kinds else None for side in sides]
-        grid.append(_line_of(name, of, ",.0f"))
+        shown = [words.NOTHING if value is None else some_bytes(value) for value in of]
+        grid.append((name, *shown, *_ratios(of)))
     return grid
 
 
@@ -294,6 +295,11 @@ def gate_line(one: Gate) -> str:
     if one.fails is None:
         return f"{what} holds {one.limit:g}: not shown to be below{least}"
     return f"{what} does not lie below {one.limit:g}{least}"
+
+
+def some_bytes(value: float) -> str:
+    """Whole bytes, but of less than ten enough digits for the ratio beside it to be seen in."""
+    return f"{value:,.0f}" if value == 0 or value >= 10 else digits_text(value, 2)
 
 
 def _number(value: float) -> str:

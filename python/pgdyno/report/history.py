@@ -23,7 +23,7 @@ _HEAD = (
     "confidence",
 )
 _OWN = "pgdyno"  # our driver: where all runs have it, nothing is said of that
-_NO_INTERVAL = "An interval is told where a stage has 3 or more further runs."
+_NO_INTERVAL = "An interval takes 3 or more runs of one stage, its own among them."
 _BELOW, _COLUMNS = " " * 4, 80  # of a terminal; what does not fit below a line has two of its own
 _OFTEN_SHARED = (1, 3, 4)  # columns that are told once where all runs share them
 
@@ -67,19 +67,33 @@ def lines(found: HistoryFacts) -> Iterator[str]:
 
 
 def _below(all_lines: Sequence[HistoryLine], number: int, *, tells_engine: bool) -> Iterator[str]:
-    """The file that goes on from a run, once for all its stages, and who drove, where that differs.
+    """What goes on from a run, once for all its stages: file, engine where it differs, doubts.
 
     Below the line, and not in it: lines are as wide as a terminal without them.
     """
     line, after = all_lines[number], all_lines[number + 1 : number + 2]
     if any((one.file, one.engine) == (line.file, line.engine) for one in after):
         return
-    if not tells_engine:
-        yield f"{_BELOW}{line.file}"
-        return
     driven = f"driven by {line.engine}"
     together = f"{_BELOW}{line.file}, {driven}"
-    yield from [together] if len(together) <= _COLUMNS else [_BELOW + line.file, _BELOW + driven]
+    if not tells_engine:
+        yield f"{_BELOW}{line.file}"
+    else:
+        yield from ([together] if len(together) <= _COLUMNS
+                    else [_BELOW + line.file, _BELOW + driven])  # fmt: skip
+    if not any((one.run, one.file) == (line.run, line.file) for one in after):
+        yield from _doubts(
+            [one for one in all_lines if (one.run, one.file) == (line.run, line.file)]
+        )
+
+
+def _doubts(mine: Sequence[HistoryLine]) -> Iterator[str]:
+    """What limits the confidence in the stages of a run: once where it is the same of all."""
+    told = [one for one in mine if one.throughput is not None and one.doubt is not None]
+    same = len(told) == len(mine) and len({(one.confidence, one.doubt) for one in told}) == 1
+    for one in told[:1] if same else told:
+        of = "" if same else f"{one.stage}, "
+        yield f"{_BELOW}{of}{one.confidence}: {one.doubt}"
 
 
 def _chance(p: float) -> str:
@@ -103,4 +117,4 @@ def _confidence(line: HistoryLine) -> str:
         return "no round finished"
     if line.throughput is None:  # rounds of nothing, or no whole checkpoint cycle between them
         return "no throughput to tell"
-    return line.confidence if line.doubt is None else f"{line.confidence}: {line.doubt}"
+    return line.confidence

@@ -98,8 +98,8 @@ def session_noise(groups: Sequence[Sequence[RunMean]]) -> SessionNoise:
             f"the noise between sessions is not known: it takes"
             f" {plural(RUNS_MIN, 'further run')} of one stage on one host, there"
             f" {'is' if most == 1 else 'are'} {most}",
-            "Run the same plan on other days, and name the folder with --runs; `pgdyno aa` tells"
-            " the noise within one session.",
+            "Run the same plan on other days into one folder, which `pgdyno compare` takes as"
+            " --runs; `pgdyno aa` tells the noise within one session.",
         )
     squares = 0.0
     for group in enough:

@@ -21,6 +21,7 @@ from pgdyno.model.fleet import Fleet, FleetResult
 from pgdyno.model.run import Cell, SnapshotColumn, SnapshotRows, TrialState
 from pgdyno.model.wal import WalKind, WindowWal
 from pgdyno.model.workload import Share
+from pgdyno.report.beside import some_bytes
 from pgdyno.store.run_file import RunFile
 from tests.data.hosts import DRIVEN
 from tests.data.imported import FOLDER, warned
@@ -465,6 +466,19 @@ def test_wal_stands_beside_each_other_by_kind_of_record(tmp_path: Path) -> None:
     ]  # fmt: skip
     (line,) = [one.split() for one in found.lines() if "Heap UPDATE" in one]
     assert line == ["Heap", "UPDATE", "450", "900", "–", "×2.000", "–"]
+
+
+def test_a_ratio_of_few_bytes_stands_beside_digits_that_have_it() -> None:
+    """`0`, `0` and ×2.968 stood in a line, and `1`, `0` and ×0.894."""
+    kinds = [
+        (0.15, "0.15"),
+        (0.55, "0.55"),
+        (9.96, "10"),
+        (0.0, "0"),
+        (12.4, "12"),
+        (1296, "1,296"),
+    ]
+    assert [some_bytes(value) for value, _ in kinds] == [text for _, text in kinds]
 
 
 def test_functions_of_profiles_stand_beside_each_other(tmp_path: Path) -> None:

@@ -88,6 +88,35 @@ def test_a_line_has_the_confidence_and_the_gravest_doubt_of_its_report(tmp_path:
     )
 
 
+def test_no_line_is_wider_for_its_doubt_and_stages_share_theirs(folder: Path) -> None:
+    """A terminal went on with a doubt under the times."""
+    facts = pgdyno.history(folder).facts
+    ours = replace(facts.lines[0], doubt="no whole checkpoint cycles, and 4 more", file="a.sqlite")
+    tuned = replace(ours, stage="tuned")
+    for second, told in (
+        (tuned, ["    low: no whole checkpoint cycles, and 4 more"]),
+        (
+            replace(tuned, doubt="only 2 rounds"),
+            [f"    {ours.stage}, low: no whole checkpoint cycles, and 4 more",
+             "    tuned, low: only 2 rounds"],
+        ),
+    ):  # fmt: skip
+        pair = (replace(ours, confidence="low"), replace(second, confidence="low"))
+        printed = list(lines(replace(facts, changes=(), lines=pair)))
+        at = printed.index("    a.sqlite") + 1
+        assert printed[at : at + len(told)] == told
+        assert not any("cycles" in text for text in printed[:at])
+
+
+def test_the_note_says_of_how_many_runs_an_interval_is(tmp_path: Path) -> None:
+    for days, known in ((1, False), (2, False), (3, True)):
+        a_run(tmp_path, days, FACTORS[days])
+        found = pgdyno.history(tmp_path)
+        assert all((line.low is not None) == known for line in found.facts.lines)
+        note = "An interval takes 3 or more runs of one stage, its own among them."
+        assert (note in found.text()) != known
+
+
 def test_a_drop_below_the_limit_fails_and_a_stage_at_its_level_does_not(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -131,8 +160,9 @@ def test_what_cannot_be_told_is_refused(folder: Path, tmp_path: Path) -> None:
         pgdyno.history(tmp_path)
     a_run(tmp_path, 1, 1.0)
     a_run(tmp_path, 2, 1.0)
-    with pytest.raises(PlanError, match="the noise between sessions is not known"):
+    with pytest.raises(PlanError, match="the noise between sessions is not known") as caught:
         pgdyno.history(tmp_path, fail_below=0.9, against=tmp_path / "01.sqlite")
+    assert "into one folder, which `pgdyno compare` takes as --runs" in str(caught.value.hint)
 
 
 def test_a_run_without_a_finished_round_has_no_confidence(tmp_path: Path) -> None:
