@@ -299,9 +299,11 @@
     return element;
   }
 
-  // Text between backticks is code.
+  // Text between backticks is code; no line ends within an option, as in the report.
   function inline(text) {
-    return text.split("`").map((part, index) => (index % 2 ? make("code", "", part) : part));
+    const whole = (part) => part.split(/(--[a-z-]{1,18})(?!\S)/)
+      .map((word, at) => (at % 2 ? make("span", "whole", word) : word));
+    return text.split("`").map((part, at) => (at % 2 ? make("code", "", ...whole(part)) : part));
   }
 
   function card(it) {
