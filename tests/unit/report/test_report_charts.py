@@ -254,6 +254,10 @@ def test_a_whisker_stays_in_its_interval_where_the_median_does_not(facts: Facts)
     ends = (-whisker.error_x.arrayminus[0], 0.0, whisker.error_x.array[0])
     drawn = [(whisker.x[0] + end) / initdb.throughput.median for end in ends]
     assert drawn == pytest.approx([1.9, 2.0, 2.1])
+    far = replace(apart, ratio=9.0, high=20.0)  # rounds apart: no bar is nearly as long
+    stages = (initdb, replace(tuned, to_first=far), *others)
+    (panel,) = charts()["waterfall"].panels(replace(facts, stages=stages))
+    assert panel.figure.data[-2].x[0] < panel.figure.layout.xaxis.range[1]
 
 
 def test_an_interval_that_ends_beyond_the_axis_says_so(facts: Facts) -> None:

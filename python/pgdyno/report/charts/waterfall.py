@@ -50,7 +50,8 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
     # An interval of two rounds may reach to ten thousand times the bars: it ends where they are
     # still seen, and is told in full beside them.
     widest = max(high for *_, high in ends)
-    longest = max(*medians, min(widest, _WHISKER_TIMES * max(medians)))
+    marks = [middle for _, middle, _ in ends]
+    longest = max(*medians, *marks, min(widest, _WHISKER_TIMES * max(medians)))
     drawing = look.figure(
         [carried, *steps, *whiskers, _cut_off(stages, ends, longest)],
         barmode="overlay",
