@@ -42,8 +42,10 @@ class Shown(Console):
     def print(self, *objects: Any, **options: Any) -> None:  # noqa: ANN401  as rich has it
         """As rich does; where no line is to be broken, only what is no text has a width.
 
-        A record is printed as its text, where rich would print its fields.
+        A record is printed as its text, where rich would print its fields. What must not be broken,
+        as a command, is longer than the terminal is wide, and never cut at its edge.
         """
+        options.setdefault("crop", False)
         objects = tuple(one if is_renderable(one) else str(one) for one in objects)
         if not self.keeps_lines or "soft_wrap" in options or len(objects) != 1:
             super().print(*objects, **options)

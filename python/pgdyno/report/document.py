@@ -120,12 +120,7 @@ class Light:
     meaning: str
     against: tuple[str, ...]  # what speaks against it
     unknown: tuple[str, ...]  # what is not known, or too little
-    besides: str  # between the two; empty where one of them is
-
-    @property
-    def besides(self) -> str:
-        """What stands between the two: of the second not all is unknown, e.g. how few rounds."""
-        return "Besides, these limit it:" if self.against and self.unknown else ""
+    besides: str  # stands between the two, for of the second not all is unknown; empty: one is
 
 
 @dataclass(frozen=True, slots=True)
