@@ -32,12 +32,14 @@ class Cost:
     @property
     def sentence(self) -> str:
         """What it takes of disk and time, and how long it disturbs others."""
+        writing = seconds_text(self.writing_s) if self.writing_s >= 1 else "less than 1 s"
+        each = " on each path" if self.paths > 1 else ""
         return (
             f"{self.paths} × {bytes_text(self.each_bytes)} on disk, the file of"
             f" {bytes_text(self.size_bytes)} and smaller ones for flushes, removed at the end. It"
-            f" takes about {seconds_text(self.seconds)}, {seconds_text(self.writing_s)} of it to"
-            f" write the files at an assumed {_WRITTEN_BYTES_PER_S / 1e6:.0f} MB/s, and"
-            f" {seconds_text(self.loaded_s)} on each path of writing as fast as the storage can."
+            f" takes about {seconds_text(self.seconds)}, {writing} of it to write the files at an"
+            f" assumed {_WRITTEN_BYTES_PER_S / 1e6:.0f} MB/s, and"
+            f" {seconds_text(self.loaded_s)}{each} of writing as fast as the storage can."
         )
 
 

@@ -61,6 +61,8 @@ def test_a_quick_look_at_storage_differs_in_what_nobody_named(tmp_path: Path) ->
 def test_what_probing_takes_is_told_in_a_sentence(tmp_path: Path) -> None:
     said = api.storage_cost(api.Wish.of(tmp_path, quick=True, size_bytes=64 << 20)).sentence
     assert said.startswith("1 × 145 MiB on disk, the file of 64.0 MiB and smaller ones for flushes")
+    assert "less than 1 s of it to write the files" in said
+    assert "on each path" not in said
     assert "at an assumed 300 MB/s" in said
 
 
