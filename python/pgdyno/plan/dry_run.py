@@ -460,8 +460,9 @@ def _granted(found: Sequence[Right]) -> Iterator[RenderableType]:
         yield Text("\nA superuser grants what is missing or optional with psql:\n")
         for one in missing:
             lines = [f"-- first, {one.before}"] * bool(one.before)
-            script = Text("\n".join([*lines, *one.grant]), no_wrap=True, overflow="ignore")
-            yield Padding(script, (0, 0, 0, 2), expand=False)
+            # No padding, which cuts what is wider than the terminal.
+            script = "\n".join(f"  {line}" for line in (*lines, *one.grant))
+            yield Text(script, no_wrap=True, overflow="ignore")
 
 
 def _stored(plan: Plan) -> Iterator[RenderableType]:

@@ -6,7 +6,6 @@ import html as html_text
 import json as json_text
 import re
 from dataclasses import asdict, replace
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -223,7 +222,6 @@ def test_page_and_markdown_introduce_what_limits_an_answer_alike(
     lighter = compose(replace(facts, answer=replace(facts.answer, doubts=mild))).light
     assert lighter is not None
     assert lighter.besides == "", "nothing stands before it"
-    assert light.besides in (files("pgdyno.live") / "page" / "live.js").read_text()
 
 
 def test_tables_of_markdown_are_rectangles(facts: Facts) -> None:
