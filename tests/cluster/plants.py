@@ -295,6 +295,10 @@ def healthy(name: str, seed: int) -> Side:
     return HEALTHY[name](Random(f"{name} {seed}"))
 
 
+_DRIVEN = ("warmup", "window")
+"""Phases of a load in which nobody connects, and so escapes a limit that is set meanwhile."""
+
+
 class Company:
     """Listens to a run, and has beside each stage's load what its side asks for.
 
@@ -314,13 +318,13 @@ class Company:
         self._there.close()
 
     def __call__(self, event: Event) -> None:
-        """Begin with the load, and end before anything is checked."""
+        """Begin with the load, once all are connected, and end before anything is checked."""
         if isinstance(event, PhaseBegun):
             self._there.close()
             self._stage = event.trial.stage if event.trial and event.name == "drive" else ""
         elif isinstance(event, TrialEnded):
             self._there.close()
-        elif isinstance(event, DriveProgress) and self._stage:
+        elif isinstance(event, DriveProgress) and self._stage and event.phase in _DRIVEN:
             beside, self._stage = self._sides[self._stage].beside, ""
             for one in beside:
                 self._there.enter_context(one(Server(self._data)))
