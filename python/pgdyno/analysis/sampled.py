@@ -15,7 +15,7 @@ from statistics import median
 from pgdyno.analysis.resource_measures import DEVICE, INTERFACE
 from pgdyno.analysis.resource_parts import CPUS_MAX
 from pgdyno.analysis.resources import members, shown
-from pgdyno.analysis.seen import SeriesByTrial, TalliesByTrial, in_window
+from pgdyno.analysis.seen import Seen, SeriesByTrial, TalliesByTrial, seen_by_stage
 from pgdyno.analysis.telemetry_facts import (
     Sampled,
     SampledGroup,
@@ -25,7 +25,7 @@ from pgdyno.analysis.telemetry_facts import (
 )
 from pgdyno.model.counters import growth
 from pgdyno.model.resets import RESETS, began_anew
-from pgdyno.model.run import Series, SnapshotRows, TrialRecord, TrialResult
+from pgdyno.model.run import Series, SnapshotRows, TrialRecord
 from pgdyno.model.wording import plural
 
 OTHERS = "other series"
@@ -61,35 +61,32 @@ _MEMBERS = {DEVICE: "further device", INTERFACE: "further interface"}
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """One window, with what was sampled in it."""
+    """One window, with the counters that began anew in it."""
 
-    record: TrialRecord
-    result: TrialResult
-    series: Mapping[str, Series]
-    snapshots: Sequence[SnapshotRows]
+    seen: Seen
     anew: dict[str, frozenset[str]] = field(default_factory=dict)  # by server
 
     def level(self, name: str) -> SampledLevel | None:
         """A series in it; None: not known."""
-        if (one := self.series.get(name)) is None:
+        if (one := self.seen.series.get(name)) is None:
             return None
         if one.kind == "counter":
-            grown = self._grown(one)
-            return None if grown is None else SampledLevel(grown / self.result.window_s, None)
-        inside = in_window(one, self.result.window_ns)
+            grown, window_s = self._grown(one), self.seen.result.window_s
+            return None if grown is None else SampledLevel(grown / window_s, None)
+        inside = self.seen.inside(name)
         return SampledLevel(float(inside.mean()), float(inside.max())) if inside.size else None
 
     def _grown(self, one: Series) -> float | None:
         """Those of one of several servers are in no sum of the trial."""
         server, between, own = one.name.rpartition(_BETWEEN)
         if not between:
-            return self.result.deltas.get(one.name)
+            return self.seen.grown(one.name)
         if server not in self.anew:
             name = f"{server}{_BETWEEN}{RESETS}"
-            looks = (_renamed(look) for look in self.snapshots if look.name == name)
+            looks = (_renamed(look) for look in self.seen.snapshots if look.name == name)
             self.anew[server] = began_anew(looks)
         named = Series(own, one.unit, one.kind, one.unix_ns, one.values)
-        return growth(named, self.result.window_ns, self.anew[server])
+        return growth(named, self.seen.result.window_ns, self.anew[server])
 
 
 def _renamed(look: SnapshotRows) -> SnapshotRows:
@@ -112,20 +109,13 @@ def sampled(
         tallies: Likewise.
         snapshots: Likewise.
     """
-    windows = {
-        stage: [
-            _Window(one, one.result, series.get(one.number, {}), snapshots.get(one.number, ()))
-            for one in trials
-            if one.stage == stage and one.result is not None
-        ]
-        for stage in stages
-    }
-    every = [one for each in windows.values() for one in each]
+    seen = seen_by_stage(stages, trials, series, tallies, snapshots)
+    windows = {stage: [_Window(one) for one in each] for stage, each in seen.items()}
+    every = [one for each in seen.values() for one in each]
     kinds = {name: one for each in every for name, one in each.series.items()}
-    further = _further(every, sorted(kinds))
+    further = _further(every, trials, sorted(kinds))
     found = [*_told_apart(kinds, further, windows), *_added_up(kinds, further, windows)]
-    tables = (*_tallies(windows, tallies), *_snapshots(windows))
-    return Sampled(tuple(_groups(found)), tables)
+    return Sampled(tuple(_groups(found)), (*_tallies(seen), *_snapshots(seen)))
 
 
 def group_of(name: str) -> str:
@@ -157,12 +147,14 @@ def _level(windows: Sequence[_Window], name: str) -> SampledLevel | None:
     return SampledLevel(median(one.mean for one in found), max(greatest, default=None))
 
 
-def _further(every: Sequence[_Window], names: Sequence[str]) -> dict[str, list[str]]:
+def _further(
+    every: Sequence[Seen], trials: Sequence[TrialRecord], names: Sequence[str]
+) -> dict[str, list[str]]:
     """Which of the series are of members that are not told one by one, by what these are."""
     found: dict[str, list[str]] = {}
     for prefix, word in _MEMBERS.items():
         there = members(names, prefix)
-        rest = set(there) - set(shown([one.record for one in every], there, prefix))
+        rest = set(there) - set(shown(trials, there, prefix))
         if rest:
             found[f"{prefix}<{plural(len(rest), word)}>"] = [
                 name for name in names
@@ -234,12 +226,11 @@ def _zero(level: SampledLevel | None) -> bool:
 
 # -- tallies and tables ---------------------------------------------------------------------------
 
+_SeenByStage = Mapping[str, Sequence[Seen]]
 
-def _tallies(windows: _Windows, tallies: TalliesByTrial) -> Iterator[SampledTable]:
-    met = {
-        stage: [tallies.get(one.record.number, {}) for one in each]
-        for stage, each in windows.items()
-    }
+
+def _tallies(seen: _SeenByStage) -> Iterator[SampledTable]:
+    met = {stage: [one.tallies for one in each] for stage, each in seen.items()}
     columns = {
         name: one.dimensions
         for each in met.values() for of in each for name, one in of.items()
@@ -249,10 +240,10 @@ def _tallies(windows: _Windows, tallies: TalliesByTrial) -> Iterator[SampledTabl
         yield SampledTable(name, "tally", dimensions, tuple(keys))
 
 
-def _snapshots(windows: _Windows) -> Iterator[SampledTable]:
+def _snapshots(seen: _SeenByStage) -> Iterator[SampledTable]:
     read = {
         stage: [look for one in each for look in one.snapshots if look.at == "end"]
-        for stage, each in windows.items()
+        for stage, each in seen.items()
     }
     columns = {
         look.name: tuple(column.name for column in look.columns)

@@ -55,7 +55,10 @@ class Seen:
 
     def inside(self, name: str) -> Floats:
         """The samples of a gauge in the window; none where it was not sampled."""
-        return in_window(self.series.get(name), self.result.window_ns)
+        if (one := self.series.get(name)) is None:
+            return np.empty(0)
+        begin, end = self.result.window_ns
+        return one.values[(one.unix_ns >= begin) & (one.unix_ns <= end)]
 
 
 def seen_by_stage(
@@ -83,14 +86,6 @@ def seen_by_stage(
         ]
         for stage in stages
     }  # fmt: skip
-
-
-def in_window(series: Series | None, window_ns: tuple[int, int]) -> Floats:
-    """The samples that lie in a window."""
-    if series is None:
-        return np.empty(0)
-    begin, end = window_ns
-    return series.values[(series.unix_ns >= begin) & (series.unix_ns <= end)]
 
 
 Measured = Callable[[Seen], float | None]

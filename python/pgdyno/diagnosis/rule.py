@@ -139,9 +139,19 @@ def by_share(
     return Found(f"{found or takes} {taken} of session time", share, figures, caps_of(seen.window))
 
 
-def waits_rule_answer(seen: Seen, rule: Rule, what: str, *more: Figure | None) -> Found | Cleared:
-    """The answer of a class that is nothing but waits: those of `rule.parts`, by their roots."""
-    share = seen.share(*rule.parts)
+def waits_rule_answer(
+    seen: Seen, rule: Rule, what: str, *more: Figure | None, parts: Sequence[str] = ()
+) -> Found | Cleared:
+    """The answer of a class that is nothing but waits, by their roots.
+
+    Args:
+        seen: The window.
+        rule: The class.
+        what: Ends before its share, e.g. `waits for the content of a page take`.
+        *more: Further evidence.
+        parts: Those of the account that are its waits in this window; (): `rule.parts`.
+    """
+    share = seen.share(*(parts or rule.parts))
     figures = (seen.figure(what, share, rule.limit("share")), *evidence(*more))
     return by_share(seen, rule, share, figures, takes=what)
 

@@ -11,23 +11,20 @@ from pgdyno.diagnosis.rule import (
     Rule,
     Seen,
     Threshold,
-    by_share,
-    evidence,
     figure,
+    waits_rule_answer,
 )
 from pgdyno.diagnosis.wal_waits import VOLUME, volume_parts
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     """Waits for insertion, for a page of the buffers, and for writes of WAL."""
-    what = "waits to put WAL into its buffers or to write it take"
-    share = seen.share(*volume_parts(seen.window))
-    figures = evidence(
-        seen.figure(what, share, rule.limit("share")),
+    return waits_rule_answer(
+        seen, rule, "waits to put WAL into its buffers or to write it take",
         figure("times the WAL buffers were full", seen.window.per_s("wal.buffers_full"), "1/s"),
         figure("WAL", seen.window.per_s("wal.bytes"), "B/s"),
-    )
-    return by_share(seen, rule, share, figures, takes=what)
+        parts=volume_parts(seen.window),
+    )  # fmt: skip
 
 
 RULE = Rule(
