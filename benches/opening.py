@@ -25,15 +25,12 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 from tests.browser.conftest import FLAGS
-from tests.browser.opening import DRAWN, WIDE, context_of
+from tests.browser.opening import DRAWN, IN_SIGHT, WIDE, context_of
 from tests.data.an_hour import an_hour
 
 from pgdyno.report import html
 
 LOADED = "() => performance.getEntriesByType('navigation')[0].loadEventEnd > 0"
-IN_SIGHT = """() => [...document.querySelectorAll('.plot')]
-  .filter(it => it.checkVisibility() && it.getBoundingClientRect().top < innerHeight)
-  .every(it => it.querySelector('.main-svg'))"""
 UNTIL = {"loaded": LOADED, "the first screen is drawn": IN_SIGHT, "all is drawn": DRAWN}
 
 

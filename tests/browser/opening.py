@@ -13,6 +13,10 @@ Theme = Literal["light", "dark"]
 WIDE, PHONE = (1280, 900), (375, 800)
 PATIENCE_MS = 180_000  # of a busy machine: how fast a page opens is no matter of a test
 DRAWN = "() => document.documentElement.dataset.drawn === 'all'"
+IN_SIGHT = """() => [...document.querySelectorAll('.plot')]
+  .filter(it => it.checkVisibility() && it.getBoundingClientRect().top < innerHeight
+                && it.getBoundingClientRect().bottom > 0)
+  .every(it => it.querySelector('.main-svg'))"""
 UNFOLD = "() => document.querySelectorAll('details').forEach(it => { it.open = true })"
 OVERFLOWS = """() => [...document.querySelectorAll('.scroll, pre')]
   .filter(it => it.scrollWidth > it.clientWidth)

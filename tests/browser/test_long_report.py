@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
 from pgdyno.report import html
-from tests.browser.opening import DRAWN, WIDE, context_of, opened
+from tests.browser.opening import DRAWN, IN_SIGHT, WIDE, context_of, opened
 from tests.data.an_hour import ROUNDS, SIGNALS, STAGES, an_hour
 
 pytestmark = [pytest.mark.browser, pytest.mark.document]
@@ -37,24 +39,39 @@ def test_it_is_small_and_every_chart_is_drawn(browser: Browser, hour: Path) -> N
         assert noise == []
 
 
-def test_it_can_be_read_while_what_is_out_of_sight_is_drawn(browser: Browser, hour: Path) -> None:
+@contextmanager
+def just_opened(browser: Browser) -> Iterator[Page]:
     width, height = WIDE
     context = context_of(browser, viewport={"width": width, "height": height}, offline=True)
     try:
-        page = context.new_page()
+        yield context.new_page()
+    finally:
+        context.close()
+
+
+def test_it_can_be_read_before_a_chart_is_drawn(browser: Browser, hour: Path) -> None:
+    with just_opened(browser) as page:
         # Looked at as soon as the page has loaded, before its first pause.
         page.add_init_script(
-            "addEventListener('DOMContentLoaded', () => { window.first ="
-            f" ({WITHIN})().filter(Boolean).length;"
+            "addEventListener('load', () => { window.first ="
+            f" [({WITHIN})().filter(Boolean).length, typeof Plotly];"
             " for (const plot of document.querySelectorAll('.plot'))"
             " plot.dispatchEvent(new PointerEvent('pointermove')); })"
         )
         failed: list[str] = []
         page.on("pageerror", lambda error: failed.append(str(error)))
         page.goto(hour.as_uri())
-        first = page.evaluate("() => window.first")
         page.wait_for_function(DRAWN)
-        assert first < 12, "what is in sight, and no more"
+        assert page.evaluate("() => window.first") == [0, "undefined"]
         assert failed == [], "pointed at before it is drawn"
-    finally:
-        context.close()
+
+
+def test_what_is_in_sight_is_drawn_before_what_is_not(browser: Browser, hour: Path) -> None:
+    with just_opened(browser) as page:
+        page.goto(f"{hour.as_uri()}#latency")
+        page.wait_for_function(IN_SIGHT)
+        drawn = page.evaluate(WITHIN)
+        assert 0 < sum(drawn) < 0.3 * len(drawn)
+        page.evaluate("() => scrollTo(0, 0)")
+        page.wait_for_function(DRAWN)
+        assert all(page.evaluate(WITHIN))

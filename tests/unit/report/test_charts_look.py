@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import plotly.graph_objects as go
 import pytest
 
 from pgdyno.report.charts import look
@@ -43,3 +44,10 @@ def test_plotly_finds_no_tag_no_tex_and_no_field_in_a_name() -> None:
 def test_numbers_of_axes_are_written_as_those_of_tables() -> None:
     """`3500` beside `20,000` looks like two kinds of numbers."""
     assert look.axis("µs")["separatethousands"]
+
+
+def test_a_figure_brings_no_template_of_plotly() -> None:
+    """Hundreds of figures of a long page brought 6 kB of it each."""
+    made = look.figure([go.Bar(x=["10"], y=[1.0])])
+    assert len(made.to_json()) < 600
+    assert made.layout.autotypenumbers == "strict", "a stage may be called 10"

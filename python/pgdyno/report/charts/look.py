@@ -65,6 +65,7 @@ def axis(title: str | None = None, **more: Any) -> dict[str, Any]:  # noqa: ANN4
         "title": {"text": title, "standoff": 8, "font": {"size": FONT_PX, "color": MUTED}},
         "gridcolor": GRID,
         "linecolor": GRID,
+        "ticks": "",
         "zeroline": False,
         "tickfont": {"size": SMALL_PX, "color": MUTED},
         "automargin": True,
@@ -85,13 +86,18 @@ def figure(traces: list[Any], **layout: Any) -> go.Figure:  # noqa: ANN401
     return go.Figure(
         traces,
         {
-            "template": None,
+            "template": "none",  # else each figure of a page carries plotly's own, 6 kB
+            "autotypenumbers": "strict",  # a stage may be called 10
             "showlegend": False,
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
             "font": {"color": INK, "size": FONT_PX},
             "margin": {"l": MARGIN_PX, "r": MARGIN_PX, "t": MARGIN_PX, "b": MARGIN_PX},
-            "hoverlabel": {"bgcolor": SURFACE, "font": {"color": INK, "size": FONT_PX}},
+            "hoverlabel": {
+                "align": "left",
+                "bgcolor": SURFACE,
+                "font": {"color": INK, "size": FONT_PX},
+            },
             **layout,
         },
     )

@@ -24,6 +24,16 @@
     return name ? colour(name[1]) : value;
   }
 
+  // To run plotly.js takes as long as to read the rest of a long page: who only reads, need not wait.
+  function plotly() {
+    if (!window.Plotly) {
+      const script = document.createElement("script");
+      script.textContent = document.getElementById("plotly").textContent;
+      document.head.append(script);
+    }
+    return window.Plotly;
+  }
+
   function drawOne(ident, paper) {
     const plot = document.getElementById(ident);
     const { data, layout } = coloured(figures[ident]);
@@ -39,35 +49,43 @@
       const across = Number(getComputedStyle(plot).getPropertyValue("--across"));
       layout.width = (PAPER_PX - GAP_PX * (across - 1)) / across;
     }
-    Plotly.react(plot, data, layout, config);
+    plotly().react(plot, data, layout, config);
   }
 
-  // Long reports have hundreds of charts: those in sight come first, the others while the page can
-  // already be read, a few at a time. Paper gets all of them at once.
-  let waiting = [];
+  // Long reports have hundreds of charts: those in sight come first, wherever the reader is by
+  // then, the others while the page can be read, a few at a time. Paper gets all of them at once.
+  const waiting = new Set();
+  const inSight = new Set();
   let timer = 0;
+  const sight = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      if (isIntersecting) inSight.add(target.id);
+      else inSight.delete(target.id);
+    }
+  }, { rootMargin: "50% 0px" });
+  for (const ident of Object.keys(figures)) sight.observe(document.getElementById(ident));
 
   function draw(paper) {
     clearTimeout(timer);
     delete root.dataset.drawn;
-    waiting = Object.keys(figures);
-    if (paper) {
-      for (const ident of waiting.splice(0)) drawOne(ident, true);
-      return;
+    waiting.clear();
+    for (const ident of Object.keys(figures)) {
+      if (paper) drawOne(ident, true);
+      else waiting.add(ident);
     }
-    const inSight = waiting.filter((ident) => {
-      const { top, bottom } = document.getElementById(ident).getBoundingClientRect();
-      return bottom > 0 && top < innerHeight;
-    });
-    for (const ident of inSight) drawOne(ident, false);
-    waiting = waiting.filter((ident) => !inSight.includes(ident));
-    timer = setTimeout(drawSome);
+    if (!paper) timer = setTimeout(drawSome);
   }
 
   function drawSome() {
     const until = performance.now() + SLICE_MS;
-    while (waiting.length && performance.now() < until) drawOne(waiting.shift(), false);
-    if (waiting.length) timer = setTimeout(drawSome);
+    while (waiting.size && performance.now() < until) {
+      const seen = [...inSight].find((ident) => waiting.has(ident));
+      const [first] = waiting;
+      const next = seen ?? first;
+      waiting.delete(next);
+      drawOne(next, false);
+    }
+    if (waiting.size) timer = setTimeout(drawSome);
     else root.dataset.drawn = "all";
   }
 
@@ -114,11 +132,16 @@
     return root.dataset.theme ? root.dataset.theme === "dark" : dark.matches;
   }
 
-  function refresh() {
+  function labelled() {
     button.textContent = isDark() ? "Light theme" : "Dark theme";
+  }
+
+  function refresh() {
+    labelled();
     draw(false);
   }
 
+  labelled();
   button.hidden = false;
   button.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
@@ -159,5 +182,6 @@
   );
   for (const ident of links.keys()) watch.observe(document.getElementById(ident));
 
-  refresh();
+  // A frame later than the load: by then the page is painted.
+  addEventListener("load", () => requestAnimationFrame(() => setTimeout(draw, 0, false)));
 })();
