@@ -37,7 +37,7 @@ from scipy import stats
 from tests.cluster.plants import HEALTHY, PLANTS, SCALE, Company, Side, healthy
 
 import pgdyno
-from pgdyno.analysis.diagnosis_facts import WindowDiagnosis
+from pgdyno.analysis.diagnosis_facts import Gain, StageDiagnosis, WindowDiagnosis
 from pgdyno.stats.interval import estimate
 from pgdyno.target.home import home
 
@@ -81,7 +81,7 @@ class Scored:
     low: float | None = None
     outcomes: tuple[str, ...] = ()  # of windows: the classes named, "unknown", "paced", ...
     gains: tuple[float, ...] = ()  # the bound of what each named first
-    holds: tuple[bool, ...] = ()  # whether the bound's interval, or less, holds what it brought
+    holds: tuple[bool, ...] = ()  # of bounds: whether the interval, or less, holds what it brought
 
     @property
     def counts(self) -> bool:
@@ -118,7 +118,7 @@ def planted(folder: Path, name: str, seed: int, asked: argparse.Namespace) -> Sc
         low,
         tuple(map(named, found.windows)),
         tuple(map(bound, found.windows)),
-        tuple(ratio is not None and ratio <= top(one, plant.limit) for one in found.windows),
+        tuple(ratio is not None and ratio <= gain.high for gain in bounds(found, plant.limit)),
     )
 
 
@@ -158,10 +158,10 @@ def bound(window: WindowDiagnosis) -> float:
     return gain.bound if gain else 1.0
 
 
-def top(window: WindowDiagnosis, limit: str) -> float:
-    """The upper end of the bound of a class, as a window tells it."""
-    gain = window.answer(limit).gain
-    return gain.high if gain else 1.0
+def bounds(found: StageDiagnosis, limit: str) -> list[Gain]:
+    """Of a class, as windows tell them; estimates are none."""
+    told = [one.answer(limit).gain for one in found.windows]
+    return [one for one in told if one is not None and not one.may_save]
 
 
 def wilson(hits: int, of: int) -> tuple[float, float]:

@@ -25,12 +25,13 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """At most so many times the throughput, if the resource were free; not proved."""
+    """So many times the throughput, if the resource were free and all else took what it takes."""
 
     low: float  # 95 % interval of the bound
     bound: float
     high: float
     capped_by: str | None = None  # what would be full then; None: nothing that is known
+    may_save: str = ""  # work that its absence saves besides: then more is possible
 
     @property
     def text(self) -> str:

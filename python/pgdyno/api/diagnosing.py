@@ -33,7 +33,8 @@ def diagnose(run_file: str | Path, stage: str | None = None) -> Diagnosis:
     """Say what limits each stage of a run, with the proof, from its file alone.
 
     Every class of limits answers of every window: found, cleared, or not known and why. What one of
-    them could bring is a bound, and not proved: only a run without the resource would prove it.
+    them could bring is a bound or an estimate, and not proved: only a run without the resource
+    would prove it.
 
     Args:
         run_file: The file of a run.

@@ -98,6 +98,7 @@ class Rule:
     answer: Callable[[Seen, Rule], Found | Cleared | NotKnown]
     parts: tuple[str, ...] = ()  # of the account, that are this class's own
     within: str = ""  # the class whose time its own is a part of
+    may_save: str = ""  # work that is not counted as its own, and that its absence saves
 
     def limit(self, name: str) -> float:
         """A threshold's value."""

@@ -10,8 +10,6 @@ from pgdyno.diagnosis.gate import THRESHOLDS
 from pgdyno.diagnosis.needs import OTHERS, PROCESSES
 from pgdyno.diagnosis.rule import LEAST_GAIN
 
-NOT_PROVED = "a bound, not proved"
-
 
 def of_window(
     outcome: Outcome,
@@ -75,11 +73,15 @@ def _held(answer: RuleAnswer) -> str:
 
 def _bound(answer: RuleAnswer) -> str:
     assert answer.gain is not None, "only findings are limits"
-    cap = f"; then {_full(answer.gain.capped_by)}" if answer.gain.capped_by else ""
-    return (
-        f"If {answer.title} cost no time, throughput would be at most {answer.gain.text}"
-        f"{cap}: {NOT_PROVED}."
-    )
+    gain = answer.gain
+    free = f"If {answer.title} cost no time, throughput would be"
+    if gain.may_save:
+        return (
+            f"{free} about {gain.text}, and more if that saves {gain.may_save}, too: an estimate,"
+            " not proved."
+        )
+    cap = f"; then {_full(gain.capped_by)}" if gain.capped_by else ""
+    return f"{free} at most {gain.text}{cap}: a bound, not proved."
 
 
 def _full(name: str) -> str:

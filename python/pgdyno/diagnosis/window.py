@@ -116,7 +116,7 @@ def _asked(
         return replace(blank, verdict="clear", fact=fact, figures=found.figures), None
     answer = replace(
         blank, verdict="finding", fact=found.fact, figures=found.figures,
-        gain=Gain(low, bound, high, cap),
+        gain=Gain(low, bound, high, cap, rule.may_save),
         knobs=tuple(_knob(one) for one in rule.knobs if one.name not in window.client),
     )  # fmt: skip
     return answer, _Ranked(name, rule, gain, float(found.share[0]), _held(rule, account))

@@ -54,7 +54,7 @@ def _proof(window: WindowDiagnosis) -> Iterator[str]:
             yield _line(AT_HOLDERS, 4)
     for answer in _findings(window):
         yield _line(f"Found: {answer.title}: {answer.fact}.", 2)
-        yield _line(f"Bound of the gain: {gain_text(answer.gain)}.", 4)
+        yield _line(f"Without it: {gain_text(answer.gain)}.", 4)
         yield _line(f"Proof: {figures_text(answer.figures)}.", 4)
         yield _line(f"Looks alike: {' '.join(answer.confounders)}", 4)
         yield _line(f"Could be changed: {knobs_text(answer)}.", 4)

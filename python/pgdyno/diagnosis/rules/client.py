@@ -120,4 +120,5 @@ RULE = Rule(
     ),
     answer=answer,
     parts=(IN_FLIGHT, IDLE),
+    may_save="the CPU time of the client",
 )

@@ -70,4 +70,5 @@ RULE = Rule(
     ),
     answer=answer,
     parts=("flush",),
+    may_save="the CPU time of flushing",
 )

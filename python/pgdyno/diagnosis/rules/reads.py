@@ -62,4 +62,5 @@ RULE = Rule(
     ),
     answer=answer,
     parts=("read",),
+    may_save="the CPU time of reading",
 )

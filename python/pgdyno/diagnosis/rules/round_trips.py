@@ -59,4 +59,5 @@ RULE = Rule(
     ),
     answer=answer,
     parts=(IN_FLIGHT,),
+    may_save="the CPU time that each round trip takes on both sides",
 )

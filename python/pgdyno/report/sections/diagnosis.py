@@ -124,10 +124,11 @@ def findings_table(stage: str, findings: Sequence[RuleAnswer]) -> Table:
         for one in ordered
     )
     heads = (
-        *columns("limit", "at most", "comes first"), Column("proof", align="left"),
+        *columns("limit", "without it", "comes first"), Column("proof", align="left"),
         Column("what could be changed", align="left"),
     )  # fmt: skip
-    return Table(f"{stage}: what was found; bounds, not proved.", heads, rows)
+    title = f"{stage}: what was found, and what its absence could bring; not proved."
+    return Table(title, heads, rows)
 
 
 def statements_table(stage: str, statements: Sequence[StatementShare]) -> Table:
@@ -160,8 +161,10 @@ def answers_table(stage: str, window: WindowDiagnosis) -> Table:
 
 
 def gain_text(gain: Gain | None) -> str:
-    """A bound with its interval."""
-    return NOTHING if gain is None else gain.text
+    """What its absence could bring, with the interval: a bound, or about so much."""
+    if gain is None:
+        return NOTHING
+    return f"about {gain.text}, or more" if gain.may_save else f"at most {gain.text}"
 
 
 def figures_text(figures: Sequence[Figure]) -> str:
