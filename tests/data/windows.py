@@ -109,7 +109,7 @@ def _mostly(part: str, share: float) -> dict[str, float]:
     return {part: share} | {name: value / whole * (1 - share) for name, value in rest.items()}
 
 
-def _full_host(server: float, driver: float, others: float, steal: float = 0.0) -> dict[str, float]:
+def full_host(server: float, driver: float, others: float, steal: float = 0.0) -> dict[str, float]:
     """CPUs of eight: all of them are used."""
     return {
         "cpu.user_s": server + driver + others, "cpu.system_s": 0.0, "cpu.idle_s": 0.0,
@@ -125,11 +125,11 @@ PLANTED: dict[str, WindowFacts] = {
     "client": a_window(_mostly(IN_FLIGHT, 0.7), driver=replace(DRIVER, wanted=0.97)),
     "cpu": a_window(
         {RUNNING: 0.5, WANTS_CPU: 0.4, IN_FLIGHT: 0.1},
-        rates=_full_host(server=7.2, driver=0.5, others=0.3),
+        rates=full_host(server=7.2, driver=0.5, others=0.3),
     ),
     "neighbours": a_window(
         {RUNNING: 0.2, WANTS_CPU: 0.7, IN_FLIGHT: 0.1},
-        rates=_full_host(server=1.0, driver=0.2, others=6.8),
+        rates=full_host(server=1.0, driver=0.2, others=6.8),
         driver=replace(DRIVER, cpu_s=0.2 * WINDOW_S),
     ),
     "flush": a_window(_mostly("flush", 0.7)),

@@ -90,6 +90,18 @@ def test_parts_and_roots_add_up_to_all_sessions(
     assert (IN_FLIGHT in found.parts) == (IDLE in found.parts) == (in_flight is not None)
 
 
+@given(averages=AVERAGES, ran=TIMES, wanted=TIMES, in_flight=TIMES)
+def test_what_was_met_as_waits_is_a_part_of_cpu_time(
+    averages: dict[Key, float], ran: float | None, wanted: float | None, in_flight: float | None
+) -> None:
+    found = account(averages, ran=ran, wanted=wanted, in_flight=in_flight)
+    if isinstance(found, NoAccount) or not found.inside:
+        return
+    inside = np.sum(list(found.inside.values()), axis=0)
+    assert inside.min() >= -1e-9
+    assert (inside <= found.parts[RUNNING] + found.parts[WANTS_CPU] + 1e-9).all()
+
+
 @given(averages=AVERAGES, factor=st.floats(0.5, 3.0))
 def test_idle_sessions_more_change_no_other_part(averages: dict[Key, float], factor: float) -> None:
     """Nobody asked them anything: shares fall alike, levels stay."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +59,8 @@ class Account:
     cpu_known: bool  # the kernel told what sessions ran, and waited to run
     excess: float  # of the kernel's account, that no sample has room for
     by_statement: tuple[StatementTime, ...]
+    inside: Mapping[str, Draws] = field(default_factory=dict)
+    """Of running and wanting a CPU: what samples showed as these waits, as they were met."""
 
     def share(self, *names: str, root: bool = True) -> Draws:
         """Of all session time: parts together."""
@@ -66,6 +68,11 @@ class Account:
         zero = np.zeros_like(next(iter(self.parts.values())))
         total = np.sum([source.get(name, zero) for name in names], axis=0) if names else zero
         return np.asarray(total / self.sessions, dtype=np.float64)
+
+    def inside_share(self, name: str) -> Draws:
+        """Of all session time: running and wanting a CPU while samples showed this wait."""
+        zero = np.zeros_like(next(iter(self.parts.values())))
+        return np.asarray(self.inside.get(name, zero) / self.sessions, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)

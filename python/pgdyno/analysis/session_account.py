@@ -102,7 +102,7 @@ def _account(window: Window, result: TrialResult, beside_server: bool) -> Accoun
     sampled = {name: (weights @ row) / looks for name, row in counted.items()}
     sessions = np.sum(list(sampled.values()), axis=0)
     told = _witnesses(result, float(sessions[0]), beside_server)
-    parts, excess = _parts(sampled, told)
+    parts, inside, excess = _parts(sampled, told)
     heads = {name: weights @ row for name, row in holders.items()}
     roots, moved = _roots(parts, heads, sampled.get(_CLIENT_TX), sampled.get(_CLIENT))
     roots = _without_runnable_holders(_without_runnable_client(roots, told))
@@ -121,6 +121,7 @@ def _account(window: Window, result: TrialResult, beside_server: bool) -> Accoun
         cpu_known=told.ran is not None,
         excess=excess,
         by_statement=_by_statement(window, result),
+        inside={name: one * scale for name, one in inside.items()},
     )
 
 
@@ -201,8 +202,13 @@ def _under_way(result: TrialResult) -> dict[tuple[str, str], float]:
     }
 
 
-def _parts(sampled: Mapping[str, Draws], told: _Witnesses) -> tuple[dict[str, Draws], float]:
-    """Parts that add up to the sessions met, and what the kernel counts beyond them."""
+def _parts(
+    sampled: Mapping[str, Draws], told: _Witnesses
+) -> tuple[dict[str, Draws], dict[str, Draws], float]:
+    """Parts that add up to the sessions met, with what of CPU time was met as waits.
+
+    Last is what the kernel counts beyond them.
+    """
     parts = {_TO_PARTS.get(name, name): one.copy() for name, one in sampled.items()}
     zero = np.zeros_like(next(iter(sampled.values())))
     idle_state, in_transaction = parts.pop(_CLIENT, zero), parts.pop(_CLIENT_TX, zero)
@@ -220,11 +226,11 @@ def _parts(sampled: Mapping[str, Draws], told: _Witnesses) -> tuple[dict[str, Dr
 
 def _with_cpu(
     parts: dict[str, Draws], told: _Witnesses, first: str
-) -> tuple[dict[str, Draws], float]:
+) -> tuple[dict[str, Draws], dict[str, Draws], float]:
     """The kernel's word on running and wanting a CPU, taken out of what samples show instead."""
     zero = np.zeros_like(next(iter(parts.values())))
     if told.ran is None or told.wanted is None:
-        return parts, 0.0
+        return parts, {}, 0.0
     without_event = parts.pop(RUNNING, zero) + parts.pop(WANTS_CPU, zero)
     wanted = told.ran + told.wanted
     lacking = np.maximum(0.0, wanted - without_event)
@@ -235,15 +241,16 @@ def _with_cpu(
     room = np.sum([parts[name] for name in others], axis=0) if others else zero
     taken = np.minimum(lacking, room)
     share = np.divide(taken, room, out=np.zeros_like(room), where=room > 0)
-    for name in others:
-        parts[name] = parts[name] * (1 - share)
+    inside = {name: parts[name] * share for name in others}
+    for name, one in inside.items():
+        parts[name] = parts[name] - one
     lacking = lacking - taken
     fits = wanted - lacking
     ran = np.minimum(told.ran, fits)
     parts[RUNNING] = ran
     parts[WANTS_CPU] = fits - ran
     parts[UNTOLD] = np.maximum(0.0, without_event - wanted)
-    return parts, float(lacking[0])
+    return parts, inside, float(lacking[0])
 
 
 def _roots(

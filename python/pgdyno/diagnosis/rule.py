@@ -45,6 +45,10 @@ class Seen:
         """Of session time; with `root`, waits stand where their holders were."""
         return self.account.share(*parts, root=root)
 
+    def inside(self, part: str) -> Draws:
+        """Of session time: running and wanting a CPU in the midst of this wait."""
+        return self.account.inside_share(part)
+
     def figure(self, name: str, draws: Draws, limit: float | None = None) -> Figure:
         """A share of session time as evidence."""
         low, value, high = quantiles(draws)

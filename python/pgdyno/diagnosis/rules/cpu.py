@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pgdyno.analysis.account_facts import RUNNING, WANTS_CPU
 from pgdyno.analysis.diagnosis_facts import Figure
 from pgdyno.diagnosis import needs
@@ -20,16 +22,19 @@ from pgdyno.model.units import share_text
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
-    """Running, and waiting to run behind ourselves; waiting behind others is another class."""
+    """Running, and waiting to run behind ourselves; reading, and waiting behind others, are not."""
     use = host_use(seen.window)
     own = use.own_part if use else 1.0
     running, wants = seen.share(RUNNING), seen.share(WANTS_CPU)
-    share = running + wants * own
+    reading = seen.inside("read")
+    whole = np.maximum(running + wants, 1e-9)
+    share = (running + wants * own) * np.clip(1 - reading / whole, 0.0, 1.0)
     limit = rule.limit("share")
     figures = (
         seen.figure("running, or wanting a CPU that we use ourselves", share, limit),
         seen.figure("running", running),
         seen.figure("wanting a CPU", wants),
+        *((seen.figure("running or wanting a CPU in reads", reading),) if reading[0] else ()),
         *(
             (
                 Figure("CPU time of the host used by server and client", use.server + use.driver,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pgdyno.analysis.account_facts import RUNNING, WANTS_CPU, Draws
 from pgdyno.diagnosis import needs
 from pgdyno.diagnosis.rule import (
     Cleared,
@@ -14,17 +15,20 @@ from pgdyno.diagnosis.rule import (
     Seen,
     Threshold,
     by_share,
+    caps_of,
     evidence,
     figure,
 )
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
-    """Waits for reads; whether the device below was asked tells from where."""
-    share = seen.share(*rule.parts)
+    """Waits for reads, with the CPU time in them; whether the device was asked tells from where."""
+    waits, inside = seen.share(*rule.parts), seen.inside(*rule.parts)
+    share = waits + inside
     asked, device = seen.window.per_s("database.blocks_read"), seen.window.per_s("disk.reads")
     figures = evidence(
-        seen.figure("waiting for reads", share, rule.limit("share")),
+        seen.figure("in reads", share, rule.limit("share")),
+        seen.figure("of it running or wanting a CPU", inside) if inside[0] else None,
         figure("pages asked for", asked, "1/s"),
         figure("reads of the device below", device, "1/s"),
     )
@@ -32,6 +36,8 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
         seen, rule, share, figures,
         takes="reads take", found="sessions wait until pages are read,",
     )  # fmt: skip
+    if isinstance(answered, Found):
+        answered = replace(answered, caps=caps_of(seen.window, server=1 - _own_part(seen, inside)))
     cached = asked and device is not None and device < asked * rule.limit("device")
     if cached and isinstance(answered, Found):
         where = "nearly all come from the kernel's cache, not from the device"
@@ -39,12 +45,18 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     return answered
 
 
+def _own_part(seen: Seen, inside: Draws) -> float:
+    """Of the CPU time of sessions: what they have in reads, and would not have without."""
+    whole = seen.share(RUNNING, WANTS_CPU, root=False)
+    return float(inside[0] / whole[0]) if whole[0] > 0 else 0.0
+
+
 RULE = Rule(
     number=8,
     title="reading pages",
     needs=(needs.sessions, needs.sessions_of_others),
     thresholds={
-        "share": Threshold(0.25, "of session time, that waits for reads"),
+        "share": Threshold(0.25, "of session time, that reads or waits for reads"),
         "device": Threshold(0.10, "reads of the device a page: with fewer, the kernel had them"),
     },
     confounders=(
