@@ -41,7 +41,7 @@ THRESHOLDS = {
     "named": Threshold(0.80, "chance to come first, from which on one limit is named"),
     "tie": Threshold(0.10, "chance to come first, from which on another one may be it"),
     "held": Threshold(0.50, "of a class, that came from locks others wait for"),
-    "within": Threshold(0.50, "of a class, from which on another one is what it is taken for"),
+    "within": Threshold(0.15, "of throughput, for which what takes CPUs is named instead of them"),
     "untold": Threshold(0.25, "of session time, that no class has: more may be the limit"),
     "little": Threshold(0.01, "of session time, from which on a part is shown"),
 }
@@ -56,7 +56,6 @@ class _Ranked:
     name: str
     rule: Rule
     gain: Draws  # as a ratio
-    share: float  # of session time
     held: float  # part of it that came from waits for locks
 
 
@@ -119,7 +118,7 @@ def _asked(
         gain=Gain(low, bound, high, cap, rule.may_save),
         knobs=tuple(_knob(one) for one in rule.knobs if one.name not in window.client),
     )  # fmt: skip
-    return answer, _Ranked(name, rule, gain, float(found.share[0]), _held(rule, account))
+    return answer, _Ranked(name, rule, gain, _held(rule, account))
 
 
 def _held(rule: Rule, account: object) -> float:
@@ -150,14 +149,14 @@ def _ranking(
     """Who comes first, and how sure that is.
 
     What only takes time because others wait for the locks that it holds is told beside them, and
-    CPUs beside what most of their time is taken for.
+    the CPUs beside what takes them: free CPUs would bring more than any part of their work.
     """
     queue = next((one for one in ranked if one.name == _LOCKS), None)
     limit = THRESHOLDS["held"].value
     rivals = [one for one in ranked if queue is None or one is queue or one.held < limit]
-    taken = {one.rule.within: one.share for one in rivals if one.rule.within}
-    part = THRESHOLDS["within"].value
-    rivals = [one for one in rivals if taken.get(one.name, 0.0) < part * one.share]
+    least = 1 + THRESHOLDS["within"].value
+    taken = {one.rule.within for one in rivals if float(one.gain[0]) >= least}
+    rivals = [one for one in rivals if one.name not in taken]
     if not rivals:
         return "balanced", (), {}
     gain = np.stack([one.gain for one in rivals])

@@ -20,7 +20,7 @@ from pgdyno.analysis.window_facts import StageWindows, WindowFacts
 from pgdyno.diagnosis.stages import diagnose_stages
 from pgdyno.diagnosis.window import diagnose_window
 from pgdyno.report import diagnosis
-from tests.data.windows import DRIVER, LOAD, PLANTED, WINDOW_S, a_window, an_account
+from tests.data.windows import DRIVER, LOAD, PLANTED, WINDOW_S, a_window, an_account, full_host
 
 
 def test_a_healthy_window_has_no_single_limit() -> None:
@@ -57,16 +57,32 @@ def on_full_cpus(growth: float) -> WindowFacts:
     )  # fmt: skip
 
 
-def test_what_most_of_the_cpu_time_is_taken_for_comes_before_the_cpus() -> None:
-    found = diagnose_window(on_full_cpus(growth=12.0))
+@pytest.mark.parametrize("growth", [1.5, 12.0])
+def test_what_much_of_the_cpu_time_is_taken_for_comes_before_the_cpus(growth: float) -> None:
+    found = diagnose_window(on_full_cpus(growth))
     assert found.limits == ("dead_rows",)
     assert found.answer("cpu").verdict == "finding", "told, and no rival of what it is taken for"
 
 
 def test_what_little_of_the_cpu_time_is_taken_for_is_told_beside_the_cpus() -> None:
-    found = diagnose_window(on_full_cpus(growth=1.5))
+    found = diagnose_window(on_full_cpus(growth=1.2))
     assert found.limits == ("cpu",)
     assert found.answer("dead_rows").verdict == "finding", "CPUs that are full are full of it"
+
+
+@pytest.mark.parametrize(("others", "limit"), [(2.6, "neighbours"), (0.5, "cpu")])
+def test_others_who_take_much_of_full_cpus_come_before_them(others: float, limit: str) -> None:
+    """Of two CPUs with eight other programs a load got two thirds: the CPUs alone were named."""
+    window = a_window(
+        {RUNNING: 0.3, WANTS_CPU: 0.4, IN_FLIGHT: 0.3},
+        rates=full_host(server=6.4 - others, driver=1.6, others=others),
+        driver=replace(DRIVER, cpu_s=1.6 * WINDOW_S),
+    )
+    found = diagnose_window(window)
+    assert found.limits == (limit,)
+    assert found.answer("cpu").verdict == "finding"
+    if limit == "neighbours":
+        assert "then the CPUs would be full" in found.sentence
 
 
 def test_a_schedule_that_was_kept_is_paced() -> None:

@@ -236,7 +236,10 @@ def test_cpu_time_that_was_met_in_reads_is_of_the_reads() -> None:
     )
     rates = full_host(server=6.0, driver=1.5, others=0.5)
     before, after = (
-        diagnose_window(a_window(rates=rates, account=one)) for one in (plain, reading)
+        diagnose_window(
+            a_window(rates=rates, account=one, driver=replace(DRIVER, cpu_s=1.5 * WINDOW_S))
+        )
+        for one in (plain, reading)
     )
 
     assert before.limits == ("cpu",)

@@ -21,19 +21,24 @@ from pgdyno.model.units import digits_text, share_text
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
-    """Waiting for a CPU, as far as others than ourselves had it."""
+    """Waiting for a CPU, as far as others than ourselves had it.
+
+    Where no CPU idles that may be all of it: whoever computes keeps a CPU for milliseconds, our own
+    processes keep it for as long as a statement takes. What we use already bounds the gain then.
+    """
     use = host_use(seen.window)
     if use is None:
         return NotKnown("who used the host's CPUs is not known")
     held_back = seen.window.per_s("cgroup.throttled_s")  # on all CPUs together
-    whose = max(1 - use.own_part, min(1.0, held_back or 0.0))
+    is_full = use.idle < rule.limit("idle")
+    whose = 1.0 if is_full else max(1 - use.own_part, min(1.0, held_back or 0.0))
     share = seen.share(WANTS_CPU) * whose
     held = () if held_back is None else (
         Figure("CPUs on which the control group held back", held_back, "1",
                limit=rule.limit("held_back")),
     )  # fmt: skip
     figures = (
-        seen.figure("wanting a CPU that others have", share, rule.limit("share")),
+        seen.figure("wanting a CPU that others may have", share, rule.limit("share")),
         Figure("CPU time of the host that others used", use.others, "share",
                limit=rule.limit("others")),
         Figure("CPU time that the hypervisor took", use.stolen, "share",
@@ -68,9 +73,10 @@ RULE = Rule(
     title="what others take of the CPUs",
     needs=(needs.sessions, needs.cpu_by_process, needs.host_cpu),
     thresholds={
-        "share": Threshold(0.05, "of session time, that wants a CPU others have"),
+        "share": Threshold(0.05, "of session time, that wants a CPU others may have"),
         "others": Threshold(0.15, "of the host's CPU time, that is neither server's nor client's"),
         "stolen": Threshold(0.02, "of the host's CPU time, that the hypervisor took"),
+        "idle": Threshold(0.05, "of the host's CPU time: with less it is full"),
         "held_back": Threshold(0.05, "CPUs, on which the control group held the server back"),
     },
     confounders=(
@@ -83,4 +89,5 @@ RULE = Rule(
     ),
     answer=answer,
     parts=(WANTS_CPU,),
+    within="cpu",
 )
