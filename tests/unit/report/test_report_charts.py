@@ -141,9 +141,9 @@ def test_what_the_log_tells_stands_above_the_line_where_it_happened(facts: Facts
 
     chart = charts()["timeline"]
     panel = chart.panels(told)[0]
-    line, lock, error = panel.figure.data
-    assert lock.x == (3.0, 5.5, None)
-    assert error.x == (6.0, 6.001, None)
+    line, waiting, lock, _, error = panel.figure.data
+    assert (waiting.mode, waiting.x, lock.mode) == ("lines", (3.0, 5.5, None), "markers")
+    assert (lock.x, error.x) == ((5.5,), (6.001,))
     assert max(line.y) < panel.figure.layout.yaxis.range[1]
     assert (lock.yaxis, lock.y[0]) == ("y2", panel.figure.layout.yaxis2.range[1])
     assert "<b>" not in lock.text[0]
@@ -173,8 +173,8 @@ def _all_over_time(facts: Facts) -> Facts:
 def test_what_happened_stands_above_every_chart_over_time(facts: Facts, name: str) -> None:
     told, chart = _all_over_time(facts), charts()[name]
     for panel in chart.panels(told):
-        (above,) = [trace for trace in panel.figure.data if trace.yaxis == "y2"]
-        assert above.x == (6.0, 6.001, None)
+        lasted, ended = [trace for trace in panel.figure.data if trace.yaxis == "y2"]
+        assert (lasted.x, ended.x) == ((6.0, 6.001, None), (6.001,))
     assert {"error", "checkpoint"} <= {key.label for key in chart.keys(told)}
     assert all("yaxis2" not in panel.figure.layout for panel in chart.panels(facts))
 

@@ -128,26 +128,36 @@ ABOVE = "y2"
 def _marks(timeline: Timeline) -> list[go.Scatter]:
     """Events of the log along the upper edge: a line for how long, a symbol where it ended."""
     return [
-        _traced(label, symbol, colour, [one for one in timeline.marks if one.kind == kind])
+        trace
         for kind, (label, symbol, colour) in _MARKS.items()
-        if any(one.kind == kind for one in timeline.marks)
+        if (found := [one for one in timeline.marks if one.kind == kind])
+        for trace in (_lasted(colour, found), _ended(label, symbol, colour, found))
     ]
 
 
-def _traced(label: str, symbol: str, colour: str, found: list[Mark]) -> go.Scatter:
-    x = [value for one in found for value in (one.start_s, one.end_s, None)]
-    told = (wrap(f"{label} {one.text[:_SHOWN_OF_TEXT]}", _LINE_LETTERS) for one in found)
-    shown = ["<br>".join(map(look.plain, lines)) for lines in told]
+def _lasted(colour: str, found: list[Mark]) -> go.Scatter:
     return go.Scatter(
-        x=x,
+        x=[value for one in found for value in (one.start_s, one.end_s, None)],
         y=[value for _ in found for value in (1, 1, None)],
         yaxis=ABOVE,
-        mode="lines+markers",
+        mode="lines",
         line={"color": colour, "width": 3},
-        marker={"symbol": symbol, "size": 6, "color": colour},
-        text=[value for text in shown for value in (text, text, None)],
-        hovertemplate="%{x:.1f} s<br>%{text}<extra></extra>",
+        hoverinfo="skip",
         connectgaps=False,
+    )
+
+
+def _ended(label: str, symbol: str, colour: str, found: list[Mark]) -> go.Scatter:
+    """A symbol takes a chart as long as a hundred points of a line: one for each, no more."""
+    told = (wrap(f"{label} {one.text[:_SHOWN_OF_TEXT]}", _LINE_LETTERS) for one in found)
+    return go.Scatter(
+        x=[one.end_s for one in found],
+        y=[1] * len(found),
+        yaxis=ABOVE,
+        mode="markers",
+        marker={"symbol": symbol, "size": 6, "color": colour},
+        text=["<br>".join(map(look.plain, lines)) for lines in told],
+        hovertemplate="%{x:.1f} s<br>%{text}<extra></extra>",
     )
 
 
