@@ -28,20 +28,62 @@ _PASSWORDS = (
 _START_IT = (
     "Start the server, or name the host (a folder of its socket) and port that it listens on."
 )
+_TLS_THERE = (
+    "Turn TLS on there (ssl = on), or ask for less: sslmode=prefer without channel_binding=require."
+)
+_ANOTHER_KIND = (
+    "target_session_attrs asks for another kind of server: name one of that kind, or leave it out."
+)
+# The first sign that stands in what was said decides.
 _HINTS = {
     "root certificate": "Name the file with sslrootcert; sslmode=require does without it, and"
     " takes whatever certificate the server shows.",
+    "certificate verify failed": "No authority of sslrootcert signed the server's certificate: name"
+    " the file of the one that did.",
+    "does not match host name": "Connect by a name that stands in the server's certificate;"
+    " hostaddr may say where that is.",
+    "does not support SSL": _TLS_THERE,
+    "SSL not in use": _TLS_THERE,
+    "unexpected eof": "A server before PostgreSQL 17 breaks off so where sslnegotiation=direct is"
+    " asked for.",
+    "standby mode": _ANOTHER_KIND,
+    "session is read-only": _ANOTHER_KIND,
+    "session is not read-only": _ANOTHER_KIND,
+    "resolve host": "Correct the host's name, or give its address.",
+    "translate host": "Correct the host's name, or give its address.",
+    "timeout expired": "Nothing answered in time: see whether host and port are right, and whether"
+    " a firewall stands in between.",
+    "invalid integer": "Write a whole number without a unit.",
+    "no pg_hba.conf entry": "Add a line for it to that server's pg_hba.conf, then let the server"
+    " read it: SELECT pg_reload_conf().",
     "Peer authentication failed": "Peer takes the user of the system for that of the server:"
     " connect over host=localhost with a password, or add a line to pg_hba.conf.",
     "password authentication failed": "The password is that of pg_service.conf, else of"
     " PGPASSWORD, else of ~/.pgpass: correct it there, or set the role's with \\password in psql."
     " PostgreSQL says the same of a role that it does not have.",
-    "does not exist": "Create it with createdb or createuser, or name another.",
+    "no password supplied": _PASSWORDS,
+    "not permitted to log in": "Give it the right with ALTER ROLE … LOGIN, or name another role.",
     "not currently accepting connections": "It is no database to be driven: name another.",
+    'FATAL:  role "': "Create it with createuser, or name another.",
+    'FATAL:  database "': "Create it with createdb, or name another.",
     "too many clients": TOO_MANY,
     "Connection refused": _START_IT,
     "No such file or directory": _START_IT,
 }
+_AS_PSQL = (
+    "psql says the same with these parameters: PG* variables, pg_service.conf and ~/.pgpass count"
+    " for both."
+)
+# What libpq refuses before it connects, and what would do.
+_ALLOWED = {
+    "target_session_attrs": "Allowed are any, read-write, read-only, primary, standby and"
+    " prefer-standby.",
+    "weak sslmode": "sslrootcert=system takes sslmode=verify-full, which it is without saying so.",
+    "sslmode": "Allowed are disable, allow, prefer, require, verify-ca and verify-full.",
+    "port numbers": "Give one port for all hosts, or one for each.",
+    "service": "Services stand in ~/.pg_service.conf, or in the file that PGSERVICEFILE names.",
+}
+_LIBPQ = "What a parameter may be is told by PostgreSQL's documentation of libpq's key words."
 _STOP = "pgdyno-only-reads"
 _LAST = "load_balance_hosts"  # the last one that libpq looks at
 _HOST_BY_HOST = ("host", "hostaddr", "port")
@@ -93,18 +135,19 @@ def reach(conninfo: str) -> Connection:
     try:
         return through(connection)
     except psycopg.Error as error:
-        hint = _hint(str(error)) if conninfo.strip() else f"{_NAME_IT} {_PASSWORDS}"
+        hint = hint_for(str(error)) if conninfo.strip() else f"{_NAME_IT} {_PASSWORDS}"
         raise TargetError(
             f"no connection to {connection.shown()}: {str(error).strip()}", hint
         ) from error
 
 
-def _hint(said: str) -> str:
+def hint_for(said: str) -> str:
     """What to do, by the words of libpq and of a server that speaks English."""
-    for sign, hint in _HINTS.items():
-        if sign in said:
-            return hint
-    return _PASSWORDS
+    return _first(_HINTS, said, _AS_PSQL)
+
+
+def _first(hints: Mapping[str, str], said: str, otherwise: str) -> str:
+    return next((hint for sign, hint in hints.items() if sign in said), otherwise)
 
 
 def through(connection: Connection) -> Connection:
@@ -132,7 +175,10 @@ def _read(conninfo: str, stop: str, **changes: str) -> tuple[dict[str, str], pq.
     pgconn = pq.PGconn.connect_start(text.encode())
     message = pgconn.error_message.decode(errors="replace").strip()
     if _STOP not in message:
-        raise PlanError(f"libpq refuses the connection's parameters: {message}")
+        raise PlanError(
+            f"libpq refuses the connection's parameters: {message}",
+            hint=_first(_ALLOWED, message, _LIBPQ),
+        )
     given = {one.keyword.decode(): one.val for one in pgconn.info if one.val}
     return {name: _text(value, name) for name, value in given.items()}, pgconn
 

@@ -11,7 +11,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import PlanError
-from pgdyno.target.conninfo import resolve
+from pgdyno.target.conninfo import hint_for, resolve
 
 
 @pytest.fixture(autouse=True)
@@ -156,6 +156,48 @@ def test_what_cannot_be_done_is_refused_by_name(conninfo: str, fact: str) -> Non
     with pytest.raises(PlanError) as caught:
         resolve(conninfo)
     assert fact in caught.value.fact
+
+
+@pytest.mark.parametrize(
+    ("conninfo", "hint"),
+    [
+        ("host=a target_session_attrs=readwrite", "read-write, read-only, primary, standby"),
+        ("host=a sslmode=none", "verify-ca and verify-full"),
+        ("host=a sslrootcert=system sslmode=require", "sslrootcert=system takes"),
+        ("host=a,b port=1,2,3", "one port for all hosts"),
+        ("service=nowhere", "PGSERVICEFILE"),
+        ("host=a channel_binding=often", "documentation of libpq"),
+    ],
+)
+def test_what_libpq_refuses_has_a_hint_of_its_own(conninfo: str, hint: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        resolve(conninfo)
+    assert hint in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [
+        ("fe_sendauth: no password supplied", "asks for no password"),
+        ("failed to resolve host 'localhst': [Errno -2] Name or service not known", "host's name"),
+        ("server does not support SSL, but SSL was required", "ssl = on"),
+        ("channel binding required, but SSL not in use", "ssl = on"),
+        ("SSL error: certificate verify failed", "sslrootcert"),
+        ('server certificate for "a" does not match host name "b"', "hostaddr"),
+        ("SSL error: unexpected eof while reading", "sslnegotiation=direct"),
+        ("server is not in hot standby mode", "target_session_attrs"),
+        ("session is read-only", "target_session_attrs"),
+        ('invalid integer value "5s" for connection option "tcp_user_timeout"', "without a unit"),
+        ("connection timeout expired", "firewall"),
+        ('FATAL:  no pg_hba.conf entry for host "::1"', "pg_reload_conf"),
+        ('FATAL:  database "postgers" does not exist', "with createdb,"),
+        ('FATAL:  role "enginer" does not exist', "with createuser,"),
+        ('FATAL:  role "reader" is not permitted to log in', "LOGIN"),
+        ("something new", "psql says the same"),
+    ],
+)
+def test_a_refusal_is_answered_by_its_cause(said: str, hint: str) -> None:
+    assert hint in hint_for(said)
 
 
 def test_a_piece_of_a_password_is_not_quoted() -> None:
