@@ -105,6 +105,9 @@ _NOT_FOLLOWED = {
     "sslpassword": (),
 }
 _PORTS = 65536
+# The driver and the loader are processes of their own, which work in another folder.
+_FILES = ("passfile", "sslcert", "sslkey", "sslrootcert")
+_NO_FILE = {"sslrootcert": "system"}
 _PROBE = b"pgdyno_probe"
 
 
@@ -223,6 +226,9 @@ def _parameters(found: dict[str, str]) -> dict[str, str]:
         for name, value in found.items()
         if name not in _APART and (name == "sslmode" or value.encode() != compiled.get(name))
     }
+    for name in _FILES:
+        if name in given and given[name] != _NO_FILE.get(name):
+            given[name] = str(Path(given[name]).absolute())
     if given["sslmode"] == "disable":
         return given
     folder = Path("~/.postgresql").expanduser()

@@ -135,6 +135,22 @@ def test_files_that_libpq_looks_for_are_named_to_the_driver(home: Path) -> None:
     assert "sslcert" not in without
 
 
+def test_files_that_are_named_from_here_are_found_by_the_driver_elsewhere(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(home)
+    files = "sslrootcert=ca.crt sslcert=of/me.crt sslkey=/etc/me.key passfile=passwords"
+
+    connection = resolve(f"host=a {files}")
+
+    tls = spec_of(connection)["tls"]
+    assert tls["sslrootcert"] == str(home / "ca.crt")
+    assert tls["sslcert"] == str(home / "of" / "me.crt")
+    assert tls["sslkey"] == "/etc/me.key"
+    assert connection.arguments()["passfile"] == str(home / "passwords")
+    assert spec_of(resolve("host=a sslrootcert=system"))["tls"]["sslrootcert"] == "system"
+
+
 def test_system_roots_make_the_mode_strict() -> None:
     assert spec_of(resolve("host=a sslrootcert=system"))["tls"]["sslmode"] == "verify-full"
 
