@@ -217,12 +217,11 @@ def _stages(plan: Plan, configs: Sequence[Configured], host: HostFacts) -> Itera
         title = Text(f"\n{stage.name}", style="bold")
         known = stage.rung_known
         title.append(f"  {known}", style=_RUNG_STYLES[known])
-        risk = LADDER.get(known, "what may be lost is not known")
-        title.append(f"  {risk}: {stage.rung_reason}", style="not bold dim")
+        risk, beside = _lost(stage)
+        title.append(f"  {risk}", style="not bold dim")
         yield title
-        if stage.durability is not None and stage.durability.not_known:
-            unread = "; ".join(stage.durability.not_known)
-            yield Padding(Text(f"not known before it runs: {unread}", style="dim"), (0, 0, 0, 2))
+        if beside is not None:
+            yield Padding(Text(beside, style="dim"), (0, 0, 0, 2))
         yield Padding(Text(stage.why), (0, 0, 0, 2))
         if stage.client and stage.twin_of is None:
             yield Padding(_client(stage, before, plan), (0, 0, 0, 2))
@@ -236,6 +235,16 @@ def _stages(plan: Plan, configs: Sequence[Configured], host: HostFacts) -> Itera
             yield Padding(_machine(stage, before), (0, 0, 0, 2))
         yield Padding(_settings(stage, before, config.server), (0, 0, 0, 2))
         before = stage
+
+
+def _lost(stage: Stage) -> tuple[str, str | None]:
+    """What a stage may lose and what puts it there; what else is, or is not, known of that."""
+    layers = () if stage.durability is None else stage.durability.not_known
+    unread = f"not known before it runs: {'; '.join(layers)}" if layers else None
+    if stage.rung_known in LADDER:
+        return f"{LADDER[stage.rung_known]}: {stage.rung_reason}", unread
+    # What is known is no reason why the rest is not.
+    return f"what may be lost is {unread}", f"known already: {stage.rung_reason}"
 
 
 def _folder(path: str, host: HostFacts) -> str:
