@@ -237,6 +237,19 @@ def test_a_log_that_nobody_reads_is_missing_with_what_would_show_it(
     assert missing.remedy.startswith(remedy)
 
 
+def test_a_log_without_a_file_is_said_before_rights_that_would_show_nothing() -> None:
+    lacking = ["pg_read_binary_file(text, bigint, bigint, boolean)"]
+    there: Any = Told("bench", lacking, False, False, *READABLE[4:])
+
+    missing = server_events.sampler(Subject(session=there))
+
+    assert isinstance(missing, Missing)
+    assert "writes no file of its log" in missing.reason
+    first, _, then = missing.remedy.partition(" Then: ")
+    assert first.startswith("Set logging_collector = on")
+    assert then == f"GRANT pg_monitor TO bench; {GRANT}"
+
+
 def test_a_log_that_is_ours_is_not_asked_for() -> None:
     there: Any = object()  # a session
     assert server_events.sampler(Subject()) is None

@@ -60,19 +60,20 @@ def _lacking(session: psycopg.Connection[Any]) -> tuple[Missing | None, ZoneInfo
     def missing(reason: str, remedy: str) -> tuple[Missing, None]:
         return Missing(_NAME, reason, remedy), None
 
-    if functions or not watches:
-        grants = [] if watches else [f"GRANT pg_monitor TO {role};"]
-        if functions:
-            execute = f"GRANT EXECUTE ON FUNCTION {', '.join(functions)} TO {role};"
-            grants.append(f"{execute} -- {IN_TEMPLATE}")
+    grants = [] if watches else [f"GRANT pg_monitor TO {role};"]
+    if functions:
+        execute = f"GRANT EXECUTE ON FUNCTION {', '.join(functions)} TO {role};"
+        grants.append(f"{execute} -- {IN_TEMPLATE}")
+    if not is_file:  # first: without a file the rights show nothing
+        then = f" Then: {' '.join(grants)}" if grants else ""
+        return missing("the server writes no file of its log that SQL could read",
+                       "Set logging_collector = on with log_destination = 'stderr', which needs a"
+                       f" restart.{then}")  # fmt: skip
+    if grants:
         return missing(
             f"it lies on the server's host, and the role {role} may not read it by SQL",
             " ".join(grants),
         )
-    if not is_file:
-        return missing("the server writes no file of its log that SQL could read",
-                       "Set logging_collector = on with log_destination = 'stderr', which needs a"
-                       " restart.")  # fmt: skip
     if not begins:
         return missing("log_line_prefix does not begin with '%m [%p] '",
                        "Set log_line_prefix = '%m [%p] ', as PostgreSQL comes.")  # fmt: skip
