@@ -112,6 +112,14 @@ def verdict(comparison: Comparison | None) -> str:
     return comparison.verdict
 
 
+def verdict_of(stage: StageFacts) -> str:
+    """The verdict of a stage against the first of its load, e.g. `better`."""
+    compared = stage.to_first
+    if compared is not None and compared.rounds == 0 and stage.rounds:
+        return "not compared"  # it was measured, but the first was not beside it
+    return verdict(compared)
+
+
 def count(spread: Spread | None) -> str:
     """A median with thousands separators."""
     return count_text(spread.median) if spread else NOTHING

@@ -113,7 +113,7 @@ def _ratio(stage: StageFacts, facts: Facts) -> JsonObject:
     one = stage.to_first
     words_of = {
         "of": "", "text": words.ratio(one), "interval": words.interval(one),
-        "verdict": words.verdict(one),
+        "verdict": words.verdict_of(stage),
     }  # fmt: skip
     return {"stage": stage.name, "base": facts.base_of(stage).name, **_compared(one), **words_of}
 

@@ -106,7 +106,7 @@ def _card(stage: StageFacts, facts: Facts) -> Card:
         second=f"{facts.headline}; {words.count(stage.tpm_total)} transactions a minute (tpmTotal)",
         against=against,
         interval=interval,
-        verdict=words.verdict(compared) if compared else None,
+        verdict=words.verdict_of(stage) if compared else None,
         builds_on=_builds_on(stage, facts),
         tone=verdict_tone(stage, facts),
         tail=Cell(tail_words(tail), tone(tail)) if tail else _no_tail(stage),

@@ -124,7 +124,7 @@ def _throughput(facts: Facts, load: Load) -> Table:
             words.count(stage.tpm_total),
             words.ratio(stage.to_first),
             words.interval(stage.to_first),
-            Text(words.verdict(stage.to_first), style=_STYLES[verdict_tone(stage, facts)]),
+            Text(words.verdict_of(stage), style=_STYLES[verdict_tone(stage, facts)]),
         )
     return table
 

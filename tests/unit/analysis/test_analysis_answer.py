@@ -90,6 +90,15 @@ def test_a_stage_that_fails_is_not_praised_for_what_lived(tmp_path: Path) -> Non
     assert words.verdict(compared) == "undecided, trials failed"
 
 
+def test_a_stage_with_figures_and_no_pair_is_not_compared(facts: Facts) -> None:
+    stage = facts.stages[2]
+    assert stage.to_first is not None
+    alone = replace(stage, to_first=replace(stage.to_first, rounds=0, verdict="undecided"))
+    assert words.verdict_of(alone) == "not compared"
+    assert words.verdict_of(replace(alone, rounds=())) == "not measured"
+    assert words.verdict_of(stage) == words.verdict(stage.to_first)
+
+
 def test_an_interval_without_an_end_in_sight_says_so(tmp_path: Path) -> None:
     """Of two rounds that differ much; a number of twelve digits would look like knowledge."""
     compared = analysed(tmp_path / "run.sqlite", invalid=()).stages[1].to_first

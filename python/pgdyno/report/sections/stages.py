@@ -111,7 +111,7 @@ def _row(stage: StageFacts, facts: Facts) -> tuple[Cell, ...]:
         Cell(words.count(stage.throughput), note=spread_note(stage.throughput)),
         Cell(words.count(stage.tpm_total)),
         Cell(words.ratio(stage.to_first), note=_interval(stage, first=True)),
-        Cell(words.verdict(stage.to_first), verdict_tone(stage, facts)),
+        Cell(words.verdict_of(stage), verdict_tone(stage, facts)),
         _tail(stage),
         _to_previous(stage),
         Cell(f"{len(stage.rounds)} of {stage.rounds_planned}"),
