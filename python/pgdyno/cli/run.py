@@ -45,7 +45,11 @@ BindirOption = Annotated[
 ]
 ConninfoOption = Annotated[
     str | None,
-    typer.Option(help="A running server, as libpq names it, instead of the plan's target."),
+    typer.Option(
+        "--conninfo",
+        "-d",
+        help="A running server, as libpq names it, instead of the plan's target.",
+    ),
 ]
 EngineOption = Annotated[
     Literal["pgdyno", "pgbench"] | None,

@@ -191,3 +191,14 @@ def test_the_windows_of_a_knee_are_those_of_the_api() -> None:
         windows.warmup_s, windows.window_s,
     )  # fmt: skip
     assert options["connections"].default == defaults(api.Asked)["connections"]
+
+
+def test_a_server_has_the_same_short_option_in_every_command() -> None:
+    found = {
+        name: option.opts
+        for name, command in ALL.items()
+        for option in command.params
+        if "--conninfo" in option.opts
+    }
+    assert {"run", "bench", "report", "fleet check"} <= set(found)
+    assert [name for name, opts in found.items() if "-d" not in opts] == []
