@@ -135,6 +135,38 @@ fn a_range_may_end_with_a_segment() {
     assert!(error.fact.contains("before 0/200001, at 0/200000: no segment follows"), "{error}");
 }
 
+/// What a server has flushed may end within a record, whose rest is then still what was there
+/// before, or no segment yet: the range has the records before it.
+#[test]
+fn a_range_may_end_within_a_record() {
+    let (writer, starts) = three_segments();
+    let segment = u64::from(MIB);
+    for to in [segment + 8192, segment + 40 * 8192, 2 * segment, 2 * segment + 7 * 8192] {
+        let before = u64::try_from(starts.iter().filter(|one| one.0 < to).count()).unwrap();
+        let mut pages = writer.pages();
+        let whole = Files::of("within", &writer, &pages);
+        assert_eq!(whole.read(Lsn(writer.begin), Some(Lsn(to))).unwrap().records, before);
+        assert!(!starts.contains(&Lsn(to + 24)) && !starts.contains(&Lsn(to + 40)));
+        let flushed = usize::try_from(to - segment).unwrap();
+        let expect = |files: &Files| {
+            let found = files.read(Lsn(writer.begin), Some(Lsn(to))).unwrap();
+            assert_eq!((found.records, found.ended), (before - 1, None));
+            assert_eq!(found.end_lsn, starts[usize::try_from(before - 1).unwrap()].to_string());
+        };
+        pages[flushed..].fill(0);
+        expect(&Files::of("unwritten", &writer, &pages));
+        pages.copy_within(..8192, flushed);
+        expect(&Files::of("stale", &writer, &pages));
+        if to % segment == 0 {
+            expect(&Files::of("missing", &writer, &pages[..flushed]));
+        }
+        // What is not valid before the end is damage as ever.
+        pages[flushed - 8192..].fill(0);
+        let files = Files::of("lost", &writer, &pages);
+        assert!(files.read(Lsn(writer.begin), Some(Lsn(to))).is_err());
+    }
+}
+
 #[test]
 fn damage_is_told_from_the_end() {
     let (writer, starts) = three_segments();

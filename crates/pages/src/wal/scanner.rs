@@ -139,6 +139,26 @@ impl Scanner {
     ///
     /// Valid WAL ends on this page; records before that were given.
     pub fn page(&mut self, page: &[u8], visit: &mut impl FnMut(&Record<'_>)) -> Result<Went, Flaw> {
+        let is_rest = self.lacks_a_rest();
+        match self.valid_page(page, visit) {
+            Err(_) if is_rest => Ok(Went::Done),
+            found => found,
+        }
+    }
+
+    /// Whether all that is wanted still is the rest, beyond the range, of its last record.
+    ///
+    /// A server that commits asynchronously flushes whole pages, so the end of what it has flushed
+    /// may lie within a record. Then that record is not there yet; those before it are.
+    pub(crate) fn lacks_a_rest(&self) -> bool {
+        self.unfinished().is_some() && self.expected >= self.to
+    }
+
+    fn valid_page(
+        &mut self,
+        page: &[u8],
+        visit: &mut impl FnMut(&Record<'_>),
+    ) -> Result<Went, Flaw> {
         let at = self.expected;
         let page_bytes = usize::try_from(self.format.page_bytes).unwrap_or(usize::MAX);
         if page.len() != page_bytes {

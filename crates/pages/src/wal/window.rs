@@ -20,7 +20,8 @@ const CHUNK_BYTES: usize = 1 << 18;
 pub struct Range {
     /// Records that begin here or later.
     pub from: Lsn,
-    /// Records that begin before it; `None`: up to the end of valid WAL.
+    /// Records that begin before it, but for a last one whose rest behind it is not valid WAL;
+    /// `None`: up to the end of valid WAL.
     pub to: Option<Lsn>,
 }
 
@@ -125,7 +126,7 @@ impl Window {
     ///
     /// The range goes beyond it.
     pub fn finish(&mut self) -> Result<Option<(String, Flaw)>, Error> {
-        if self.is_done && self.end.is_none() {
+        if self.end.is_none() && (self.is_done || self.scanner.lacks_a_rest()) {
             return Ok(None);
         }
         let (name, flaw) = self.end.clone().unwrap_or_else(|| {
