@@ -25,6 +25,7 @@ from pgdyno.model.units import seconds_text
 from pgdyno.model.wording import listed, plural
 
 _WORTH_ROUNDS = max(LOOKS)  # nobody waits for more
+_NAMED_MAX = 3  # stages in a sentence; more are counted
 FEW_ROUNDS = 3  # where nothing is compared
 FEW_PAIRS = 5  # fewer are named as a limit; the interval is honest, but wide and easily disturbed
 
@@ -72,11 +73,21 @@ def _shortened(stages: Sequence[StageFacts]) -> Iterator[str]:
         yield "This is a first look, shortened by --quick: the whole plan may find otherwise."
     if "undecided" in verdicts:
         yield "A plan shortened by --quick seldom decides; without it, it measures longer, and may."
-    found = [one.to_first for one in stages if one.to_first is not None]
-    if any(one.verdict == "not judged" and not is_against_itself(one) for one in found):
+    left = [
+        f"`{one.name}`"
+        for one in stages
+        if one.to_first is not None
+        and one.to_first.verdict == "not judged"
+        and not is_against_itself(one.to_first)
+    ]
+    if left:
+        compared = sum(one.to_first is not None for one in stages)
+        many = "any of these stages" if len(left) == compared else f"{len(left)} of the stages"
+        what = listed(left) if len(left) <= _NAMED_MAX else many
         yield (
-            "What is not judged, --quick does not judge in any number of rounds: its windows are"
-            " too short. Without it, windows that follow checkpoints do."
+            f"A plan shortened by --quick cannot judge {what}, however many rounds it has: its"
+            " windows are too short. Without --quick, windows follow checkpoints, and are long"
+            " enough."
         )
 
 
@@ -361,6 +372,10 @@ def _few(stages: Sequence[StageFacts]) -> list[Doubt]:
         f"only {plural(min(pairs), 'paired round')}",
         (f"each was measured beside the first only {plural(min(pairs), 'time')}"),
     )
+    if min(pairs) < max(pairs):
+        few = f"a stage with only {plural(min(pairs), 'paired round')}"
+        times = plural(min(pairs), "time")
+        simply = f"not every stage was measured beside the first more than {times}"
     if not min(pairs):
         few = "a stage without any paired round"
         simply = "not every stage was measured beside the first"

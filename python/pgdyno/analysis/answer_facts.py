@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pgdyno.model.wording import listed
@@ -72,6 +72,16 @@ class Answer:
     limits: str
     confidence: Confidence
     doubts: tuple[Doubt, ...]
+
+    def said_simply(self, *, grave: bool) -> tuple[str, ...]:
+        """Doubts for everybody; those that differ in terms of the field alone are one."""
+        found: dict[str, Doubt] = {}
+        for one in self.doubts:
+            if one.grave is grave:
+                same = found.get(one.simply or one.text)
+                all_of = one if same is None else replace(one, stages=(*same.stages, *one.stages))
+                found[one.simply or one.text] = all_of
+        return tuple(one.plain for one in found.values())
 
     def doubts_about(self, stage: str) -> tuple[Doubt, ...]:
         """Those that a stage has by itself, and not with all others."""

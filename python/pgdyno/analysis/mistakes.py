@@ -323,7 +323,8 @@ def off_the_path(seen: Seen) -> str | None:
         idle = {
             name: why
             for name in changed_settings(before, stage)
-            if (why := _idle(name, values, stage.workload.sessions))
+            if not _is_put_back(name, values)
+            and (why := _idle(name, values, stage.workload.sessions))
         }
         if before.folder != stage.folder and (why := _no_flush(values)):
             idle["the flush of another disk"] = why
@@ -343,6 +344,15 @@ def _idle(name: str, values: dict[str, str], sessions: int) -> str | None:
     if name == "wal_compression" and values.get("full_page_writes", "on") in _OFF:
         return "full_page_writes = off"
     return None
+
+
+def _is_put_back(name: str, values: dict[str, str]) -> bool:
+    """Whether a stage turns off what one before it has tried: nobody waits for that to show."""
+    rests = {"wal_compression": ("off", _OFF), "commit_delay": ("0", ("0", "0us"))}
+    if name not in rests:
+        return False
+    default, off = rests[name]
+    return values.get(name, default) in off
 
 
 def _no_flush(values: dict[str, str]) -> str | None:

@@ -83,7 +83,7 @@ def _confidence(facts: Facts) -> list[Text]:
     if not any(one.throughput for one in facts.stages):
         return []  # there is no number that it would be of
     text, meaning = CONFIDENCES[facts.answer.confidence]
-    if against := [one.plain for one in facts.answer.doubts if one.grave]:
+    if against := facts.answer.said_simply(grave=True):
         more = plural(len(against) - 1, "more reason")
         rest = f" The page has {more}." if len(against) > 1 else ""
         meaning = f"{meaning.rstrip('.')}: {against[0]}.{rest}"

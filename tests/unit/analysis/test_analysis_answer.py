@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pgdyno.analysis import words
 from pgdyno.analysis.answer import answer
+from pgdyno.analysis.answer_facts import Answer, Doubt, confidence_of
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.run import analyse
 from pgdyno.model.durability import Durability, Loss
@@ -199,6 +200,51 @@ def test_a_shortened_plan_that_decided_nothing_says_that_it_could_not(tmp_path: 
     assert short[2] == (
         "A plan shortened by --quick seldom decides; without it, it measures longer, and may."
     )
+
+
+def test_doubts_that_differ_in_terms_of_the_field_alone_are_one_for_everybody() -> None:
+    doubts = (
+        Doubt("not judged: x differs", grave=True, stages=("a",), simply="no verdict"),
+        Doubt("a client held the server back", grave=True, stages=("a",)),
+        Doubt("not judged: y differs", grave=True, stages=("b", "c"), simply="no verdict"),
+        Doubt("few rounds", grave=False),
+    )
+    found = Answer((), "", "", confidence_of(doubts), doubts)
+    assert found.said_simply(grave=True) == (
+        "no verdict (`a`, `b` and `c`)", "a client held the server back (`a`)",
+    )  # fmt: skip
+    assert found.said_simply(grave=False) == ("few rounds",)
+
+
+def test_few_rounds_are_told_of_each_only_where_each_has_as_few(tmp_path: Path) -> None:
+    first, tried = undecided(tmp_path).stages[:2]
+    assert tried.to_first is not None
+
+    def said(*pairs: int) -> str:
+        others = [replace(tried, to_first=replace(tried.to_first, rounds=one)) for one in pairs]
+        doubts = answer((first, *others), (), (), (), metric="NOPM", quick=False).doubts
+        return next(one.simply for one in doubts if "paired round" in one.text)
+
+    assert said(2, 2) == "each was measured beside the first only 2 times"
+    assert said(3, 2) == "not every stage was measured beside the first more than 2 times"
+    assert said(3, 0) == "not every stage was measured beside the first"
+
+
+def test_a_shortened_plan_names_what_it_cannot_judge(tmp_path: Path) -> None:
+    facts = undecided(tmp_path)
+    first, tried = facts.stages[0], facts.stages[1]
+    assert tried.to_first is not None
+    unjudged = replace(tried, to_first=replace(tried.to_first, verdict="not judged"))
+    ways = (
+        ("cannot judge `tuned`, however", (unjudged,)),
+        ("cannot judge any of these stages, however", (unjudged,) * 4),
+        ("cannot judge 4 of the stages, however", (unjudged,) * 4 + (tried,)),
+    )
+    for said, others in ways:
+        stages = (first, *others)
+        last = answer(stages, facts.trials, (), (), metric="NOPM", quick=True).plain[-1]
+        assert said in last
+        assert last.endswith("windows follow checkpoints, and are long enough.")
 
 
 def test_an_answer_ends_with_how_to_decide_what_is_not(tmp_path: Path) -> None:

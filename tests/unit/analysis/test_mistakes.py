@@ -306,6 +306,21 @@ def test_e12_a_factor_that_nothing_waits_for(
     assert why in found
 
 
+@pytest.mark.parametrize(("name", "tried", "off"), [
+    ("wal_compression", "pglz", "off"), ("commit_delay", "10", "0"),
+])  # fmt: skip
+def test_e12_what_is_put_back_is_not_waited_for(name: str, tried: str, off: str) -> None:
+    """As in `full-page-writes`: a stage without full pages follows one that compresses them."""
+    on = {"full_page_writes": "on", "synchronous_commit": "on", "commit_siblings": "0"}
+    none = {"full_page_writes": "off", "synchronous_commit": "off", "commit_siblings": "0"}
+    few = {"connections": 8, "databases": 1}
+    before = stage({"name": "before", "client": few, "settings": {**on, name: tried}})
+    for value, is_found in ((off, False), (tried + "1" if tried == "10" else "lz4", True)):
+        after = stage({"name": "after", "client": few, "settings": {**none, name: value}})
+        found = checks.off_the_path(seen(plan_of([before, after]), {}))
+        assert (found is not None and f"after: {name} cannot show" in found) is is_found
+
+
 def test_e12_a_disk_whose_flushes_nobody_waits_for() -> None:
     settings = {"synchronous_commit": STORAGE["synchronous_commit"]}
     local = stage({"name": "local", "client": {"connections": 128}, "settings": settings})
