@@ -24,6 +24,7 @@ from pgdyno.model.settings import Rung, Setting
 from pgdyno.model.wording import listed
 from pgdyno.store import RunFile
 
+_FULL_PAGES = "full_page_writes"
 _SYSCTL = "sysctl"  # the layer
 _IN_PAIRS = (
     "vm/dirty_bytes", "vm/dirty_ratio", "vm/dirty_background_bytes", "vm/dirty_background_ratio",
@@ -65,7 +66,11 @@ def recommended(
     return Recommended(
         info.ident, info.pgdyno, facts.versions[0], chosen.name,
         (*_sentences(facts, chosen, lowest), *_beside_settings(record)),
-        tuple(_setting(one, record, plan, run) for one in record.settings),
+        tuple(
+            _setting(one, record, plan, run)
+            for one in record.settings
+            if not (record.guard and one.name == _FULL_PAGES)  # that line is the guard's
+        ),
         sysctl,
         record.pooler.shown if record.pooler else None,
         record.pooler.settings(record.workload.sessions) if record.pooler else {},
@@ -84,6 +89,12 @@ def _beside_settings(stage: Stage) -> Iterator[str]:
         )
     if stage.lying_disk:
         yield "Its disk acknowledged flushes that it had not made, which no setting asks of it."
+    if stage.guard:
+        yield (
+            "A guard turned its full pages off, and repairs torn ones from a standby: without it"
+            f" {_FULL_PAGES} = off stands on rung {Rung.D4}, so it is left out here."
+            " `pgdyno guard arm` turns them off, and on again when the standby is lost."
+        )
     if stage.synchronous:
         yield (
             "Its commits waited for a standby: synchronous_standby_names has to name yours, and"
@@ -127,11 +138,16 @@ def _ratio(stage: StageFacts) -> float:
 
 
 def _sentences(facts: Facts, stage: StageFacts, lowest: Rung) -> Iterator[str]:
-    if stage is facts.first:
+    best = best_stage(facts, lowest)
+    if stage is facts.first and best is stage:
+        is_better_below = best_stage(facts, Rung.D6) is not stage
+        how = "`--rung` allows others" if is_better_below else "`--stage` takes another"
         yield (
             f"No stage that rung {lowest} allows ({words.RUNGS[lowest]}) is shown to be better than"
-            f" {stage.name}, which is therefore what this holds; `--rung` allows others."
+            f" {stage.name}, which is therefore what this holds; {how}."
         )
+    elif stage is facts.first:
+        yield f"Stage {best.name} is shown to be better than {stage.name}."
     elif stage.to_first is None or stage.to_first.verdict != "better":
         yield f"Stage {stage.name} is not shown to be better than {facts.first.name}."
     if stage.to_first is not None and stage.to_first.ratio is not None:

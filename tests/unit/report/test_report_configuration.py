@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from pgdyno.analysis.recommended import recommended
 from pgdyno.analysis.setting_facts import Recommended, RecommendedSetting, ServerSetting
 from pgdyno.api import Run
 from pgdyno.model.errors import PlanError, StoreError
 from pgdyno.model.pooler import Pooler
 from pgdyno.report.configuration import conf, diff, sql, sysctl
-from tests.data.miniature import write_miniature
+from pgdyno.store import RunFile
+from tests.data.miniature import CHARACTERS, write_miniature
 
 SETTING = RecommendedSetting("work_mem", "64MB", "profile tuned", "Sorts fit.", "alone ×1.1", "")
 FOUND = Recommended(
@@ -73,6 +75,47 @@ def test_where_nothing_is_better_the_first_stage_stays(tmp_path: Path) -> None:
     text = run.configuration()
     assert "No stage that rung D1 allows (nothing is lost; full pages are compressed)" in text
     assert "# sets nothing" in text
+    # No rung has a better one either: what takes another stage is its name.
+    for lowest in ("D1", "D2", "D6"):
+        text = " ".join(run.configuration(lowest_rung=lowest).replace("#", "").split())
+        assert "which is therefore what this holds; --stage takes another." in text
+
+
+def test_where_a_lower_rung_has_a_better_stage_a_rung_allows_it(run: Run) -> None:
+    stages = [
+        replace(one, to_first=one.to_first and replace(one.to_first, verdict="undecided"))
+        if one.rung == "D0" else one
+        for one in run.facts.stages
+    ]  # fmt: skip
+    with RunFile.read(run.path) as file:
+        found = recommended(file, replace(run.facts, stages=tuple(stages)))
+    assert found.stage == "initdb"
+    assert found.sentences[0].endswith(
+        "which is therefore what this holds; `--rung` allows others."
+    )
+
+
+def test_a_first_stage_that_was_asked_for_by_name_is_not_called_the_best(run: Run) -> None:
+    text = run.configuration(stage="initdb")
+    assert "# Stage tuned is shown to be better than initdb." in text
+    assert "No stage that rung" not in text
+
+
+def test_the_full_pages_of_a_guarded_stage_are_left_to_the_guard(tmp_path: Path) -> None:
+    """Without its guard the same line loses data, and the guard refuses to arm beside it."""
+    first, tuned, *others = CHARACTERS
+    off = replace(tuned.stage.settings[0], name="full_page_writes", value="off")
+    guarded = replace(tuned.stage, guard=True, settings=(*tuned.stage.settings, off))
+    path = write_miniature(
+        tmp_path / "one.sqlite", rounds=6, invalid=(),
+        characters=(first, replace(tuned, stage=guarded), *others),
+    )  # fmt: skip
+    for form in ("conf", "sql"):
+        text = Run(path).configuration(form, stage="tuned", lowest_rung="D6")
+        said = " ".join(text.replace("#", "").replace("--", "").split())
+        assert "so it is left out here. pgdyno guard arm turns them off" in said
+        assert not re.search("^(ALTER SYSTEM SET )?full_page_writes =", text, re.MULTILINE)
+        assert "shared_buffers" in text
 
 
 def test_values_and_comments_stay_within_their_line() -> None:
