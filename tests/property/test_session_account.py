@@ -277,3 +277,10 @@ def test_statements_join_what_the_driver_and_the_server_call_otherwise() -> None
     assert commit.in_flight == pytest.approx(2.0, rel=0.01), "one of each kind"
     assert commit.server == pytest.approx({"flush": 2.0})
     assert of["new_order", "no_stock"].active == pytest.approx(1.5)
+    # What no second of the window met is told as nothing, not as a wait of no time.
+    row = next(place for place, one in enumerate(tally.keys) if "no_stock_05" in one)
+    early = replace(tally, counts=np.where(tally.key == row, 0, tally.counts))
+    found = account_of(record, {tally.name: early})
+    assert isinstance(found, Account)
+    (stock,) = [one for one in found.by_statement if one.statement == "no_stock"]
+    assert stock.server == pytest.approx({"cpu": 1.0})

@@ -331,6 +331,8 @@ def _by_statement(window: Window, result: TrialResult) -> tuple[StatementTime, .
     for key, row in zip(window.keys, window.counts, strict=True):
         if key["role"] in _OF_A_LOAD and key["statement"] and key["state"] == "active":
             of = met.setdefault((key["kind"], _as_sent(key, asked)), {})
+            if not row.any():
+                continue  # keys are of the whole trial: this one was not met in the window
             average = float(row.sum() / window.ticks.sum())
             of[key["wait_class"]] = of.get(key["wait_class"], 0.0) + average
     shared = {name for kind, name in met if not kind}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 GROUP_LABELS = {
     "cpu": "on a CPU",
@@ -102,3 +102,5 @@ class StageSessions:
     lines: tuple[SessionLine, ...]
     blocking: tuple[Blocking, ...] = ()  # who blocks whom, those first that waited longest
     deepest: Queue | None = None  # None: none was met
+    # of what `others` of a dimension add up, each by its name: other stages may tell it apart
+    rest: Mapping[str, Mapping[str, float]] = field(default_factory=dict)

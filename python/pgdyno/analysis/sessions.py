@@ -85,7 +85,8 @@ def stage_sessions(
     if not windows or not _are_told(windows):
         return None
     seconds = sum(one.ticks.size for one in windows)
-    by = {name: _shares(windows, name_of) for name, name_of in _DIMENSIONS.items()}
+    told = {name: _told(windows, name_of) for name, name_of in _DIMENSIONS.items()}
+    by = {name: shares for name, (shares, _) in told.items()}
     by["relation"] = _by_relation(windows, windows_of(LOCKS, stage, trials, tallies))
     if all(one.name == _NOT_QUEUED for one in by["blocker"]):
         by["blocker"] = ()
@@ -103,6 +104,7 @@ def stage_sessions(
         active=_as_time(active, seconds),
         by={name: tuple(_as_time(one, seconds) for one in found) for name, found in by.items()},
         lines=tuple(_line(one) for one in windows),
+        rest={name: rest for name, (_, rest) in told.items() if rest},
     )
 
 
@@ -284,9 +286,16 @@ def _deed(blocker: str) -> str:
 
 def _shares(windows: Sequence[Window], name_of: NameOf) -> tuple[SessionShare, ...]:
     """Averages over all windows by a name, the largest first."""
+    return _told(windows, name_of)[0]
+
+
+def _told(
+    windows: Sequence[Window], name_of: NameOf
+) -> tuple[tuple[SessionShare, ...], Mapping[str, float]]:
+    """The same, and the averages of the names that are too many to be told apart."""
     names = sorted({name for one in windows for key in one.keys if (name := name_of(key))})
     if not names:
-        return ()
+        return (), {}
     counts = np.concatenate([_added(one, names, name_of) for one in windows], axis=1)
     ticks = np.concatenate([one.ticks for one in windows])
     order = np.argsort(-counts.sum(axis=1), kind="stable")
@@ -297,13 +306,14 @@ def _shares(windows: Sequence[Window], name_of: NameOf) -> tuple[SessionShare, .
         rows.append(counts[rest].sum(axis=0))
         labels.append(REST)
     if not rows:
-        return ()
+        return (), {}
     found = averages(np.stack(rows), ticks, np.random.default_rng(_SEED))
     total = found[:, 0].sum()
-    return tuple(
+    shares = tuple(
         SessionShare(name, float(value), _known(low), _known(high), float(value / total))
         for name, (value, low, high) in zip(labels, found, strict=True)
     )
+    return shares, {names[index]: float(counts[index].sum() / ticks.sum()) for index in rest}
 
 
 def _added(window: Window, names: Sequence[str], name_of: NameOf) -> npt.NDArray[np.int64]:

@@ -260,6 +260,9 @@ def test_rare_kinds_are_added_up() -> None:
     assert len(shares) == NAMED_MAX + 1
     assert shares[-1].name == REST
     assert sum(one.average for one in shares) == pytest.approx(sum(many.values()))
+    # They have names still: another stage may tell one of them apart.
+    assert seen.rest["statement"] == pytest.approx({f"k · s{n}": 1.0 + n for n in range(5)})
+    assert "kind" not in seen.rest
 
 
 def test_without_looks_nothing_is_said() -> None:

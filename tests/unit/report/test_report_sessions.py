@@ -35,6 +35,22 @@ def test_each_table_ends_with_the_total_that_its_seconds_add_up_to(facts: Facts)
         assert seconds[-1] > 0
 
 
+def test_what_only_another_stage_tells_apart_is_said_to_be_in_the_others(facts: Facts) -> None:
+    """A dash says that none was met."""
+    first, second, *others = facts.sessions
+    name = first.by["statement"][0].name
+    without = tuple(one for one in second.by["statement"] if one.name != name)
+
+    def cell(rest: dict[str, dict[str, float]]) -> tuple[str, str | None]:
+        told = replace(second, by={**second.by, "statement": without}, rest=rest, seconds=10)
+        rows = tables(replace(facts, sessions=(first, told, *others)))["By statement."].rows
+        found = next(row for row in rows if row[0].text == name)[2]
+        return found.text, found.note
+
+    assert cell({"statement": {name: 0.25}}) == ("0.25", "2.5 s · in others")
+    assert cell({"statement": {"another": 0.25}}) == ("–", None)
+
+
 def test_who_blocks_whom_is_told_with_its_interval_and_its_deepest_queue(facts: Facts) -> None:
     first, *others = facts.sessions
     other = replace(WAITS, blocker_does={"": 1.0}, blocker_state="", blocker_kind="",

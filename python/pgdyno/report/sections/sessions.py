@@ -78,7 +78,10 @@ def _table(
     rows = [
         (
             Cell(_name(dimension, one.name), note=one.what or None),
-            *(_cell(each.get(one.name)) for each in found),
+            *(
+                _cell(each[one.name]) if one.name in each else _untold(stage, dimension, one.name)
+                for stage, each in zip(stages, found, strict=True)
+            ),
         )
         for one in ordered
     ]
@@ -98,11 +101,17 @@ def _name(dimension: str, name: str) -> str:
             return name
 
 
-def _cell(share: SessionShare | None) -> Cell:
-    if share is None:
-        return _NOT_MET
+def _cell(share: SessionShare) -> Cell:
     interval = [] if share.low is None else [f"{share.low:.2f} to {share.high:.2f}"]
     return Cell(f"{share.average:.2f}", note=" · ".join([_seconds(share.database_s), *interval]))
+
+
+def _untold(stage: StageSessions, dimension: str, name: str) -> Cell:
+    """Of what only other stages tell apart: what it has in this one's `others`, if anything."""
+    average = stage.rest.get(dimension, {}).get(name)
+    if average is None:
+        return _NOT_MET
+    return Cell(f"{average:.2f}", note=f"{_seconds(average * stage.seconds)} · in {REST}")
 
 
 def _seconds(seconds: float) -> str:
