@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pgdyno.api.planning import Plan, Preview, load_plan, plans
     from pgdyno.api.proposing import Proposal, propose
     from pgdyno.api.resuming import resume
-    from pgdyno.api.runs import Format, Run
+    from pgdyno.api.runs import Format, Run, written_as
     from pgdyno.api.servers import Server, loaded
     from pgdyno.api.settings import LINTED_KINDS, LINTED_MAJORS, Linted, knob, knobs, lint
     from pgdyno.api.table import Table
@@ -91,7 +91,7 @@ _WHERE = {
     "planning": ("Plan", "Preview", "load_plan", "plans"),
     "proposing": ("Proposal", "propose"),
     "resuming": ("resume",),
-    "runs": ("Format", "Run"),
+    "runs": ("Format", "Run", "written_as"),
     "servers": ("Server", "loaded"),
     "settings": ("LINTED_KINDS", "LINTED_MAJORS", "Linted", "knob", "knobs", "lint"),
     "table": ("Table",),
@@ -134,6 +134,7 @@ __all__ = [
     "export", "fleet", "history", "import_results", "knee", "knob", "knobs", "lint", "load",
     "load_files", "load_plan", "loaded", "loading_text", "machine", "measure", "plans", "propose",
     "prove", "require_storage_free", "resume", "run", "storage", "storage_cost", "wal",
+    "written_as",
 ]  # fmt: skip
 
 

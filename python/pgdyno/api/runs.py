@@ -10,7 +10,7 @@ from html import escape
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar, cast, get_args
 
 from pgdyno.analysis.diagnosis_facts import StageDiagnosis
 from pgdyno.analysis.drill import drill_facts
@@ -297,13 +297,19 @@ class Run:
         """
         return draw(self.facts, name)
 
-    def report(self, format: Format = "html", out: str | Path | None = None) -> str:
+    def report(self, format: Format | None = None, out: str | Path | None = None) -> str:
         """The report as text; with `out` also written into a file.
+
+        Args:
+            format: None: the one that the name of `out` ends with, else `html`.
+            out: Where it is written.
 
         Raises:
             StoreError: The file cannot be written, or holds something that is no earlier report.
         """
-        text = experiment_of(self).reports[format](self)
+        named = format or written_as(out)
+        kind = cast(Format, named) if named in get_args(Format) else "html"
+        text = experiment_of(self).reports[kind](self)
         if out is not None:
             write_page(Path(out), text, beside=(self.path,))
         return text
@@ -376,6 +382,13 @@ class Experiment:
     reports: Mapping[Format, Callable[[Run], str]]
     summary: Callable[[Run], RenderableType]  # what a terminal says at its end
     resume: Callable[[Run, bool, Listener], Run]  # with `again`, see `resume`
+
+
+def written_as(out: str | Path | None) -> Format | Form:
+    """The format that the name of a file ends with; of another name, `html`."""
+    ending = Path(out).suffix.removeprefix(".") if out is not None else ""
+    known = (*get_args(Format), *get_args(Form))
+    return cast(Format | Form, ending) if ending in known else "html"
 
 
 def experiment_of(run: Run) -> Experiment:

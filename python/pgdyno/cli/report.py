@@ -21,12 +21,13 @@ _REPORT, _CONFIGURATION = defaults(api.Run.report), defaults(api.Run.configurati
 def report(
     run_file: Annotated[Path, typer.Argument(help="The run file.")],
     format_: Annotated[
-        _Written,
+        _Written | None,
         typer.Option(
             "--format",
             "-f",
             help="html, md, json: all that was found. conf, sql (ALTER SYSTEM), sysctl: what to"
-            " configure, line by line with reasons. diff: what that would change on a server.",
+            " configure, line by line with reasons. diff: what that would change on a server."
+            " Default: what the name of --out ends with, else html.",
         ),
     ] = _REPORT["format"],
     out: Annotated[
@@ -66,13 +67,14 @@ def report(
 
     Example: pgdyno report runs/demo.sqlite --format conf --out -
     """
-    run, path = api.Run(run_file, losses=losses), out or run_file.with_suffix(f".{format_}")
+    form = format_ or api.written_as(out)
+    run, path = api.Run(run_file, losses=losses), out or run_file.with_suffix(f".{form}")
     written = None if str(out) == "-" else path
-    if format_ in get_args(Format):
-        text = run.report(cast(Format, format_), written)
+    if form in get_args(Format):
+        text = run.report(cast(Format, form), written)
     else:
         text = run.configuration(
-            cast(Form, format_), lowest_rung=rung, stage=stage, database=conninfo, out=written
+            cast(Form, form), lowest_rung=rung, stage=stage, database=conninfo, out=written
         )
     if written is None:
         sys.stdout.write(text)

@@ -97,6 +97,20 @@ def test_reports_of_all_formats_are_written_twice(tmp_path: Path, run_file: Path
             assert done.exit_code == 0, done.output
 
 
+def test_a_report_is_what_the_name_of_its_file_ends_with(tmp_path: Path, run_file: Path) -> None:
+    begins = {"a.md": "# ", "a.json": "{", "a.html": "<!doctype", "a.txt": "<!doctype",
+              "a.conf": "# Stage ", "a.sql": "-- Stage "}  # fmt: skip
+    for name, begin in begins.items():
+        out = tmp_path / name
+        done = CliRunner().invoke(app, ["report", str(run_file), "--out", str(out)])
+        assert done.exit_code == 0, done.output
+        assert out.read_text().startswith(begin), name
+    # What is asked for by its name is not judged by that of its file.
+    out = tmp_path / "b.md"
+    CliRunner().invoke(app, ["report", str(run_file), "-f", "json", "--out", str(out)])
+    assert out.read_text().startswith("{")
+
+
 def test_commands_refuse_before_they_touch_anything(tmp_path: Path) -> None:
     page, curve = tmp_path / "x.html", tmp_path / "y.json"
     page.write_text("a page of mine")
