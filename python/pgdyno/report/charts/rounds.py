@@ -9,6 +9,7 @@ from pgdyno.model.units import count_text
 from pgdyno.report.charts import look
 from pgdyno.report.charts.chart import Chart, Key, Panel
 
+_ROOM = 0.08  # beyond the lowest and the highest trial, of what is between them
 _DASH_PX, _DASH_MIN_PX = 44, 12
 _DASHES_PX = 120  # of all stages together: on a telephone they neither meet nor leave the picture
 
@@ -28,7 +29,7 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
             range=[-0.5, len(facts.stages) - 0.5],
             **look.name_ticks([stage.name for stage in facts.stages]),
         ),
-        yaxis=look.axis(facts.headline, tickformat=",.0f", nticks=6),
+        yaxis=look.axis(facts.headline, tickformat=",.0f", nticks=6, range=_span(facts)),
     )
     summary = "; ".join(
         f"{stage.name}: " + ", ".join(count_text(value) for value in stage.throughput.rounds)
@@ -36,6 +37,18 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
         if stage.throughput
     )
     return (Panel("", f"Dot plot of {facts.headline} in each round. {summary}.", drawing),)
+
+
+def _span(facts: Facts) -> list[float]:
+    """Ends of the axis; plotly chooses by the size of the picture, and may begin below zero."""
+    shown = [
+        one.throughput
+        for one in facts.trials
+        if one.state in ("finished", "invalid") and one.throughput is not None
+    ]
+    low, high = min(shown), max(shown)
+    room = _ROOM * (high - low) or _ROOM * high or 1.0
+    return [max(low - room, low / 2) if low > 0 else -room, high + room]
 
 
 def _lines(facts: Facts) -> list[go.Scatter]:
@@ -121,7 +134,8 @@ CHART = Chart(
     title="Throughput of every trial",
     caption=(
         "A line joins the trials of one round. Lines that run in parallel"
-        " are noise that the pairing removes. The axis does not begin at zero."
+        " are noise that the pairing removes. The axis begins a little below the lowest trial, not"
+        " at zero."
     ),
     height_px=330,
     panels=_panels,
