@@ -12,6 +12,9 @@ from pgdyno.plan.schema.toml import toml_value
 COMPLAINTS_MAX = 200
 """So many are looked for: each may need a search for what was meant."""
 
+NO_TABLE = "must be a table, { KEY = VALUE }"
+"""Of a value where one is wanted; the braces, since who never wrote one knows no such word."""
+
 _HINT = "Nothing was touched."
 _TOLD_MAX = 50
 

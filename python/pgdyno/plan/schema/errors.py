@@ -8,7 +8,8 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from pgdyno.plan.schema.complaint import COMPLAINTS_MAX, Complaint, shown
+from pgdyno.catalog.entries import entries
+from pgdyno.plan.schema.complaint import COMPLAINTS_MAX, NO_TABLE, Complaint, shown
 from pgdyno.plan.schema.plan_file import PlanDocument
 from pgdyno.plan.schema.toml import toml_key
 from pgdyno.plan.schema.workload_table import TABLES, keys_of, kind_of
@@ -25,8 +26,8 @@ _TYPES = {
     "bool_type": "must be true or false",
     "bool_parsing": "must be true or false",
     "string_type": "must be text in quotes",
-    "dict_type": "must be a table",
-    "model_type": "must be a table",
+    "dict_type": NO_TABLE,
+    "model_type": NO_TABLE,
     "tuple_type": "must be an array",
     "finite_number": "must be a finite number",
 }
@@ -46,10 +47,27 @@ def complaints_of(error: ValidationError, raw: dict[str, Any]) -> list[tuple[Loc
             continue  # it leaves out wrong ones
         root: type[BaseModel] = PlanDocument
         inside = loc
+        if detail["type"] == "extra_forbidden" and (there := _elsewhere(loc, raw)):
+            text = f"unknown key, did you mean {there}"
+            found.append((loc, Complaint(_where(loc, raw), text)))
+            continue
         if loc[:1] == ("workload",) and len(loc) > 1:
             root, inside = TABLES[kind_of(raw.get("workload"))], loc[1:]
         found.append((loc, Complaint(_where(loc, raw), _text(detail, root, inside))))
     return found
+
+
+def _elsewhere(loc: Loc, raw: dict[str, Any]) -> str | None:
+    """Where a key belongs that stands one table too high, e.g. `protocol.rounds`."""
+    key = str(loc[-1])
+    if loc[:1] == ("stage",):
+        return f"settings.{key}" if len(loc) == 3 and key in entries() else None
+    if len(loc) > 1:
+        return None
+    tables = {name: _table_at(PlanDocument, (name,)) for name in ("protocol", "target")}
+    if workload := TABLES.get(kind_of(raw.get("workload"))):
+        tables["workload"] = workload
+    return next((f"{name}.{key}" for name, one in tables.items() if key in keys_of(one)), None)
 
 
 def faults_of(error: ValidationError, table: type[BaseModel]) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pgdyno.model.settings import Origin, OriginKind
-from pgdyno.plan.schema.complaint import Complaint, shown
+from pgdyno.plan.schema.complaint import NO_TABLE, Complaint, shown
 from pgdyno.plan.schema.plan_file import QUICK_KEYS
 from pgdyno.plan.schema.toml import BadToml, parse_toml, toml_key
 
@@ -77,7 +77,7 @@ def quick_values(raw: dict[str, Any]) -> tuple[dict[Path, Any], list[Complaint]]
             continue
         where = f"quick.{'.'.join(map(toml_key, path))}"
         if len(path) == 1 and path[0] in QUICK_KEYS:
-            complaints.append(Complaint(where, f"{shown(value)} must be a table"))
+            complaints.append(Complaint(where, f"{shown(value)} {NO_TABLE}"))
             continue
         keys = [f"{name}.{key}" for name, keys in QUICK_KEYS.items() for key in keys]
         complaints.append(Complaint(where, f"--quick cannot change it; allowed: {', '.join(keys)}"))

@@ -30,6 +30,7 @@ _TABLES = re.compile(r"\[\[ *([^]]+?) *\]\]")
 _LINE_LETTERS = 200  # of a line that is looked at for a word without quotes
 _QUOTED = re.compile(r"""\"(?:[^"\\]|\\.)*+\"|'[^']*+'""")
 _UNQUOTED = re.compile(r"""([\w.-]++)[ \t]*+=[ \t]*+(?!["'\[{])([^,}\]#"']++)""")
+_NAMED = re.compile(r"""([\w.-]++)[ \t]*+=[ \t]*+(([\w.-]++)[ \t]*+=[ \t]*+(.++))""")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
@@ -55,7 +56,7 @@ def parse_toml(text: str) -> dict[str, Any]:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         bad = BadToml(_with_line(str(error), text))
-        bad.hint = _without_quotes(str(error), text)
+        bad.hint = _how_to_write(str(error), text)
         raise bad from error
     except RecursionError as error:
         lines = text.split("\n")
@@ -81,10 +82,8 @@ def _longest_key(text: str) -> tuple[int, int]:
 
 def _with_line(message: str, text: str) -> str:
     """What the library says, with the line that it means."""
-    if twice := _TWICE.match(message):
-        parts = re.findall(r"""(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")""", twice[1])
-        table = ".".join(one or other for one, other in parts)
-        message = message.replace(twice[0], f"table {table} is declared twice")
+    if table := _table_twice(message):
+        message = _TWICE.sub(lambda _: f"table {table} is declared twice", message)
     found, lines = _AT.search(message), text.split("\n")
     message = small(message)
     if found is None and "end of document" not in message:
@@ -98,17 +97,54 @@ def _with_line(message: str, text: str) -> str:
     return f"{message}: {shown}" if shown else message
 
 
-def _without_quotes(message: str, text: str) -> str | None:
-    """How to write the word without quotes on the line that is meant; None: there is none.
+def _table_twice(message: str) -> str | None:
+    """The table that is declared twice, if that is what the library says."""
+    if (twice := _TWICE.match(message)) is None:
+        return None
+    parts = re.findall(r"""(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")""", twice[1])
+    return ".".join(one or other for one, other in parts)
 
-    The library tells of the brace that it misses behind it, which sends people the wrong way.
-    """
+
+def _how_to_write(message: str, text: str) -> str | None:
+    """How to write what is wrong; None: it is not seen."""
+    if table := _table_twice(message):
+        return (
+            f"Where there are several, begin each with [[{table}]]; else write all keys below one"
+            f" [{table}]."
+        )
     found, lines = _AT.search(message), text.split("\n")
     line = lines[int(found[1]) - 1] if found and int(found[1]) <= len(lines) else ""
     if len(line) > _LINE_LETTERS:
         return None
+    if "overwrite" in message:
+        return "It has a value above; keep one of the two." if "[" not in line[:1] else None
+    return _without_braces(line.strip()) or _without_quotes(line)
+
+
+def _without_braces(line: str) -> str | None:
+    """How to write a table that stands on a line without its braces."""
+    if (found := _NAMED.fullmatch(line)) is None:
+        return None
+    key, inner, name, value = found[1], found[2], found[3], found[4].strip()
+    for written in (inner, f'{name} = "{value}"'):
+        table = f"{key} = {{ {written.strip()} }}"
+        try:
+            tomllib.loads(table)
+        except tomllib.TOMLDecodeError:
+            continue
+        return f"Text stands in quotes, a table in braces: {table}."
+    return None
+
+
+def _without_quotes(line: str) -> str | None:
+    """How to write the first word without quotes on a line.
+
+    The library tells of the brace that it misses behind it, which sends people the wrong way.
+    """
     for key, value in _UNQUOTED.findall(_QUOTED.sub('""', line)):
         word = value.strip()
+        if "=" in word:
+            return None  # no word, and whatever it is, quotes do not mend it
         try:
             tomllib.loads(f"x = {word}")
         except tomllib.TOMLDecodeError:
