@@ -126,6 +126,9 @@ def stage_facts(
             ),
             quantiles,
         )
+        if stage.twin_of is not None and told_of.to_first is not None:
+            # A difference of two equal stages is chance: no number of rounds decides on it.
+            told_of = replace(told_of, to_first=replace(told_of.to_first, rounds_needed=None))
         told_of = _in_cycles(told_of, cycles, mine)
         facts.append(replace(told_of, steadiness=steady.get(stage.name, told_of.steadiness)))
         before = stage

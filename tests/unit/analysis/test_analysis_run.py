@@ -120,6 +120,10 @@ def test_identical_stages_give_the_noise_floor(tmp_path: Path) -> None:
     assert facts.noise_floor.sd is not None
     assert 0.001 < facts.noise_floor.sd < 0.1
     assert "identical stages differ" in facts.noise_floor.sentence
+    last = facts.stages[2].to_first
+    assert last is not None
+    assert last.verdict == "undecided"
+    assert last.rounds_needed is None, "no number of rounds decides between equal stages"
 
 
 def test_one_stage_is_compared_with_nothing(tmp_path: Path) -> None:
