@@ -73,8 +73,9 @@ def diff(found: Recommended, running: Mapping[str, ServerSetting]) -> str:
         if now is not None:
             lines.append(f"-{one.name} = {_quoted(now.value)}  # {one_line(now.source)}")
         lines.append(f"+{one.name} = {_quoted(one.value)}  # {_why(one)}")
-    lines.append(f"# already so: {same} of {plural(len(found.settings), 'setting')}")
-    return _text("#", "what would change on the server", found, lines)
+    if found.settings:
+        lines.append(f"# already so: {same} of {plural(len(found.settings), 'setting')}")
+    return _text("#", "what would change on the server", found, lines or ["# sets nothing"])
 
 
 FORMS: dict[str, Callable[[Recommended], str]] = {"conf": conf, "sql": sql, "sysctl": sysctl}

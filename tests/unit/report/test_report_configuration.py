@@ -161,6 +161,12 @@ def test_a_difference_shows_both_values_and_who_set_the_running_one() -> None:
     assert "+work_mem" not in same
 
 
+def test_where_nothing_is_to_be_set_nothing_is_counted() -> None:
+    text = diff(replace(FOUND, settings=()), {})
+    assert "# sets nothing" in text
+    assert "already so" not in text
+
+
 def test_a_host_that_is_not_known_has_no_settings_of_the_kernel() -> None:
     with pytest.raises(PlanError, match="does not know the host of its server"):
         sysctl(replace(FOUND, sysctl={}))
