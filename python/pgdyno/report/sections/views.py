@@ -55,7 +55,7 @@ def _blocks(facts: Facts) -> Iterator[Block]:
         )
     yield from tables
     if unseen := [*_unseen(facts)]:
-        yield Text("Of these views it is not known, and nothing of it is zero:", "quiet")
+        yield Text("What these show is not known, which does not mean that it is zero:", "quiet")
         yield Points(tuple(unseen), "quiet")
 
 
