@@ -17,6 +17,7 @@ from pgdyno.model.floor_figures import PROGRAMS, Span, Times
 from pgdyno.model.shared_storage import may_share
 from pgdyno.model.units import bytes_text, count_text, ends_text, ns_text
 from pgdyno.model.wording import CHOSEN, plural
+from pgdyno.stats.group_commit import commit_delay_us
 from pgdyno.stats.repeated import times
 
 MANY_TIMES = 2.0
@@ -211,11 +212,22 @@ def _writes(path: PathFacts) -> Iterator[Advice | NotKnown]:
     )
 
 
+def delay_to_try_us(path: PathFacts) -> int | None:
+    """`commit_delay`; 0: flushes are too short for one; None: not known.
+
+    Where flushes are faster otherwise than right after another, a server may meet either, and half
+    of one is not known, unless half of the longer one is too short as well.
+    """
+    if path.flush.faster_otherwise:
+        return None if commit_delay_us(path.flush.in_a_row.mid) >= DELAY_US_MIN else 0
+    return path.commit_delay_us if path.commit_delay_us >= DELAY_US_MIN else 0
+
+
 def _commits(path: PathFacts) -> Iterator[Advice | NotKnown]:
-    if path.commit_delay_us < DELAY_US_MIN:
-        return
     figure, flush = path.flush, path.flush.flush
-    if figure.faster_otherwise:
+    if (delay_us := delay_to_try_us(path)) == 0:
+        return
+    if delay_us is None:
         yield NotKnown(
             path.path, SHARE_FLUSHES,
             f"a flush takes {ns_text(flush.mid)} {figure.otherwise}, and"
@@ -230,7 +242,7 @@ def _commits(path: PathFacts) -> Iterator[Advice | NotKnown]:
         f" {count_text(figure.commits.mid)} times a second, while"
         f" {plural(16, 'client')} that share flushes may reach"
         f" {count_text(path.of_clients(16).at_most.mid)}",
-        path.commit_delay_us,
+        delay_us,
     )
 
 

@@ -8,8 +8,9 @@ from dataclasses import asdict
 from rich.console import Group, RenderableType
 from rich.text import Text as Line
 
-from pgdyno.analysis.storage_advice import DELAY_US_MIN, not_known, storage_advice
+from pgdyno.analysis.storage_advice import delay_to_try_us, not_known, storage_advice
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
+from pgdyno.analysis.words import RATIO
 from pgdyno.model.floor import NO_DISK_KNOWN, PATTERNS, PAUSES_US, Pattern
 from pgdyno.model.floor_figures import DEFAULT_METHOD, NEAR_PEAK, PROGRAMS, Doubt
 from pgdyno.model.shared_storage import CHANCE, FEELS
@@ -136,6 +137,8 @@ def limits(facts: StorageFacts) -> list[str]:
         f"a knee is the first load that reaches {NEAR_PEAK:.0%} of the highest rate: requests that"
         " each job has under way × jobs",
     ]
+    if facts.rounds > 1:
+        lines.append(f"{RATIO} beside it")
     for path in facts.paths:
         lines.append(f"{path.path}: {path.cap.fact}")
         lines += _slower_after_rest(path)
@@ -174,17 +177,22 @@ def _through_the_page_cache(path: PathFacts) -> list[str]:
 def _slower_after_rest(path: PathFacts) -> list[str]:
     """How much longer flushes take that do not follow each other at once; [] where they do not."""
     factors = zip(PAUSES_US, path.rest_times, strict=False)
-    pause_us, most = max(factors, key=lambda each: each[1].ratio, default=(0, None))
-    if most is None or most.ratio < _MUCH_LONGER:
+    # The figure of the table, whose middle is the median: one thing is told by one figure.
+    pause_us, most = max(factors, key=lambda each: each[1].many.mid, default=(0, None))
+    if most is None or most.many.mid < _MUCH_LONGER:
         return []
-    flush = f"{path.path}: after {pause_us} µs of rest a flush takes {most.ratio:.2f} times as long"
+    told = (
+        f"{path.path}: after {pause_us} µs of rest a flush takes {most.many.mid:.2f} times as long"
+        " as right after another"
+    )
     if most.low is None or most.high is None:
-        told = f"{flush} as right after another, measured once"
+        told += ", measured once"
     else:
-        rounds = plural(most.many.n, "round")
-        told = f"{flush} as right after another ({ends_text(most.low, most.high, 2)} in {rounds})"
+        spread = ends_text(most.many.low, most.many.high, 2)
+        told += f" ({spread} in {plural(most.many.n, 'round')})"
         if most.faster is None:
-            return [f"{told}: the interval holds 1, so that the two cannot be told apart"]
+            ends = ends_text(most.low, most.high, 2)
+            return [f"{told}; its interval, {ends}, holds 1, so that the two cannot be told apart"]
     return [f"{told}, so few clients stay further below the limits than many"]
 
 
@@ -211,12 +219,13 @@ def _about(facts: StorageFacts) -> tuple[str, ...]:
     wish = facts.wish
     return (
         plural(len(wish.paths), "path"),
-        f"a file of {bytes_text(wish.size_bytes)} on each, written in full first",
+        f"a file of {bytes_text(wish.size_bytes)}{' on each' if len(wish.paths) > 1 else ''},"
+        " written in full first",
         f"windows of {wish.seconds} s",
         f"{plural(facts.rounds, 'round')} of probes in turn"
         if wish.rounds
         else "each path probed once",
-        f"{facts.cpus} CPUs",
+        plural(facts.cpus, "CPU"),
         *facts.programs.values(),
     )
 
@@ -296,7 +305,7 @@ def _with_transactions(facts: StorageFacts) -> tuple[Table, ...]:
         return ()
     caption = (
         f"Synchronous commits with {facts.wish.transaction_us} µs of CPU a transaction,"
-        f" {facts.cpus} CPUs"
+        f" {plural(facts.cpus, 'CPU')}"
     )
 
     def rate(clients: int) -> Callable[[PathFacts], str]:
@@ -316,11 +325,10 @@ def _predictions(facts: StorageFacts) -> list[Row]:
 
 
 def _delay(path: PathFacts) -> str:
-    if path.commit_delay_us < DELAY_US_MIN:
-        return "none, flushes are too short"
-    if path.flush.faster_otherwise:
-        return "not known, see below"
-    return f"{path.commit_delay_us} µs"
+    delay_us = delay_to_try_us(path)
+    if delay_us is None:  # of memory nothing follows below
+        return "not known" if path.claims.in_memory else "not known, see below"
+    return f"{delay_us} µs" if delay_us else "none, flushes are too short"
 
 
 def _clients(number: int) -> str:

@@ -233,9 +233,11 @@ def test_nothing_is_concluded_of_rest_from_an_interval_that_holds_1() -> None:
     wide, narrow = rested(0.5, 3.0, 3.5), rested(2.9, 3.0, 3.1)
     assert re.search(
         r"after 800 µs of rest a flush takes [\d.]+ times as long as right after another"
-        r" \(0\.\d+ to [\d.]+ in 3 rounds\): the interval holds 1, so that the two cannot be told",
+        r" \(0\.50 to 3\.50 in 3 rounds\); its interval, 0\.\d+ to [\d.]+, holds 1, so",
         wide,
     ), wide
+    assert "a flush takes 3.00 times as long" in wide, "the middle that the table has"
+    assert "a ratio is the middle of what rounds tell" in wide
     assert "few clients" not in wide
     assert "in 3 rounds), so few clients stay further below the limits" in narrow
 

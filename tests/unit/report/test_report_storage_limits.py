@@ -6,9 +6,12 @@ import re
 from dataclasses import replace
 
 from pgdyno.analysis.storage import storage_facts
-from pgdyno.report.storage import limits, tables
+from pgdyno.analysis.storage_advice import SHARE_FLUSHES, not_known
+from pgdyno.analysis.storage_facts import StorageFacts
+from pgdyno.model.floor import PathRound
+from pgdyno.report.storage import limits, render_md, tables
 from pgdyno.report.storage_answer import answer, warnings
-from tests.data.probed import DISK, at_rates, floor, in_rounds, probed
+from tests.data.probed import DISK, MEMORY, at_rates, floor, in_rounds, probed
 
 
 def test_commits_that_are_faster_otherwise_are_told_with_both_rates() -> None:
@@ -48,3 +51,42 @@ def test_a_loop_device_that_uses_the_page_cache_is_told_with_what_ends_it() -> N
     )
     assert loop.place == "on ext4, loop0, a file on vda through the page cache"
     assert "page cache" not in " ".join(limits(past))
+
+
+def test_the_delay_to_try_is_not_told_from_flushes_that_few_commits_meet() -> None:
+    """Half of the faster is too short, half of those right after another is not."""
+    quick = under(at_rates("/a", 1_600, 1_600), 7_000.0)
+
+    found = storage_facts(in_rounds((quick,), (quick,)))
+    assert delay(found) == "not known, see below"
+    (said,) = (one.because for one in not_known(found) if one.what == SHARE_FLUSHES)
+    assert "a flush takes 143 µs under a checkpoint, and 625 µs right after another" in said
+    short = under(at_rates("/a", 6_000, 6_000), 9_000.0)
+    assert delay(storage_facts(in_rounds((short,), (short,)))) == "none, flushes are too short"
+
+
+def test_nothing_is_told_below_of_a_delay_for_memory() -> None:
+    quick = under(at_rates("/a", 462, 462), 2_248.0)
+    found = in_rounds((quick,), (quick,))
+    memory = replace(found, floors=tuple(replace(one, claims=MEMORY) for one in found.floors))
+    assert delay(storage_facts(memory)) == "not known"
+
+
+def test_a_file_on_each_is_told_of_several_paths_alone() -> None:
+    alone, two = (
+        render_md(storage_facts(probed(*map(floor, paths)))) for paths in (["/a"], ["/a", "/bb"])
+    )
+    assert "1 path · a file of 4.00 GiB, written in full first" in alone
+    assert "2 paths · a file of 4.00 GiB on each, written in full first" in two
+
+
+def under(one: PathRound, per_s: float) -> PathRound:
+    """The same round, with commits under a checkpoint at this rate."""
+    return replace(one, mixed=replace(one.mixed, under=replace(one.mixed.under, per_s=per_s)))
+
+
+def delay(facts: StorageFacts) -> str:
+    """What the table of commits says of `commit_delay`."""
+    (told,) = (row[1].text for table in tables(facts) for row in table.rows
+               if row[0].text == "commit_delay to try")  # fmt: skip
+    return told
