@@ -260,7 +260,8 @@ def shared_flushes(where: str, seen: str, delay_us: int) -> Advice:
         seen,
         {"commit_delay": str(delay_us), "commit_siblings": "5"},
         "With few sessions, or where flushes are shared anyway, a delay only delays: `pgdyno init"
-        " --setting commit_delay=... --setting commit_siblings=5` makes a plan that measures it.",
+        f" --setting commit_delay={delay_us}` makes a plan that measures it; commit_siblings is 5"
+        " there by default.",
         None,
     )
 
