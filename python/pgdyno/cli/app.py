@@ -102,6 +102,7 @@ class Commands(Group):
 
 
 _OF_PYDANTIC = "Value error, "  # before what a refusal of a value says
+_NO_NUMBER = {"int_parsing": "no whole number", "float_parsing": "no number"}  # kinds of pydantic's
 
 
 @contextmanager
@@ -121,6 +122,7 @@ def _in_our_voice(error: Any) -> None:  # noqa: ANN401  typer hides it
     context = getattr(error, "ctx", None)
     if context is None or message == context.get_help():  # no arguments at all: the page is meant
         return
+    message = _with_its_value(message, error.__cause__)
     line = visible(" ".join(message.split()))  # choices stand on lines of their own
     fact = small(line).rstrip(".").replace(_OF_PYDANTIC, "")
     fact, asks, close = fact.partition(". Did you mean ")
@@ -133,6 +135,14 @@ def _in_our_voice(error: Any) -> None:  # noqa: ANN401  typer hides it
         typer.echo(f"{typer.style('hint:', bold=True)} {hint}", file, err=True)
 
     error.show = show
+
+
+def _with_its_value(message: str, cause: Any) -> str:  # noqa: ANN401  of typer or of pydantic
+    """A refusal that says what was typed in place of a number; pydantic's names no value."""
+    for one in cause.errors() if hasattr(cause, "errors") else ():
+        if kind := _NO_NUMBER.get(one["type"]):
+            message = message.replace(one["msg"], f"{one['input']!r} is {kind}")
+    return message
 
 
 def _takes_several(context: Any) -> str | None:  # noqa: ANN401  typer hides it
