@@ -46,7 +46,8 @@ from typing import Any
 
 import numpy as np
 import psutil
-from measure import Failure, cpu_s, exit_code, table, write_json
+from measure import Failure, cpu_s, table, write_json
+from package import package_exit_code
 
 import pgdyno
 from pgdyno import api
@@ -336,7 +337,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the order of blocks")
     parser.add_argument("--out", type=Path, required=True, help="JSON of ratios and blocks")
     wanted = parser.parse_args(arguments)
-    return exit_code(lambda: compare(wanted))
+    return package_exit_code(lambda: compare(wanted))
 
 
 if __name__ == "__main__":

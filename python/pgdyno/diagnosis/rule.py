@@ -63,6 +63,7 @@ class Found:
     share: Draws  # of session time, that would go if the resource were free
     figures: tuple[Figure, ...]
     caps: Mapping[str, float] = field(default_factory=dict)  # utilisation of what is left, by name
+    is_cpu_work: bool = False  # it is a part of what the CPUs do for the load, and needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class Rule:
     knobs: tuple[Knob, ...]
     answer: Callable[[Seen, Rule], Found | Cleared | NotKnown]
     parts: tuple[str, ...] = ()  # of the account, that are this class's own
-    within: str = ""  # the class whose time its own is a part of
+    takes_cpus: bool = False  # its time is CPU time that the load would not need without it
     may_save: str = ""  # work that is not counted as its own, and that its absence saves
 
     def limit(self, name: str) -> float:

@@ -41,7 +41,7 @@ THRESHOLDS = {
     "named": Threshold(0.80, "chance to come first, from which on one limit is named"),
     "tie": Threshold(0.10, "chance to come first, from which on another one may be it"),
     "held": Threshold(0.50, "of a class, that came from locks others wait for"),
-    "within": Threshold(0.15, "of throughput, for which what takes CPUs is named instead of them"),
+    "takes_cpus": Threshold(0.15, "of throughput, for which what takes CPUs comes before them"),
     "untold": Threshold(0.25, "of session time, that no class has: more may be the limit"),
     "little": Threshold(0.01, "of session time, from which on a part is shown"),
 }
@@ -57,6 +57,7 @@ class _Ranked:
     rule: Rule
     gain: Draws  # as a ratio
     held: float  # part of it that came from waits for locks
+    is_cpu_work: bool  # what the CPUs do for the load
 
 
 def diagnose_window(window: WindowFacts) -> WindowDiagnosis:
@@ -118,7 +119,8 @@ def _asked(
         gain=Gain(low, bound, high, cap, rule.may_save),
         knobs=tuple(_knob(one) for one in rule.knobs if one.name not in window.client),
     )  # fmt: skip
-    return answer, _Ranked(name, rule, gain, _held(rule, account))
+    is_cpu_work = name == "cpu" or found.is_cpu_work
+    return answer, _Ranked(name, rule, gain, _held(rule, account), is_cpu_work)
 
 
 def _held(rule: Rule, account: object) -> float:
@@ -154,9 +156,9 @@ def _ranking(
     queue = next((one for one in ranked if one.name == _LOCKS), None)
     limit = THRESHOLDS["held"].value
     rivals = [one for one in ranked if queue is None or one is queue or one.held < limit]
-    least = 1 + THRESHOLDS["within"].value
-    taken = {one.rule.within for one in rivals if float(one.gain[0]) >= least}
-    rivals = [one for one in rivals if one.name not in taken]
+    least = 1 + THRESHOLDS["takes_cpus"].value
+    if any(one.rule.takes_cpus and float(one.gain[0]) >= least for one in rivals):
+        rivals = [one for one in rivals if not one.is_cpu_work]
     if not rivals:
         return "balanced", (), {}
     gain = np.stack([one.gain for one in rivals])

@@ -130,7 +130,7 @@ def test_a_client_that_fills_a_host_with_the_server_is_found_by_its_part() -> No
     answer = found.answer("client")
     assert answer.verdict == "finding"
     assert answer.gain is not None
-    assert answer.gain.bound == pytest.approx(1 / (1 - 3.0 / 7.5), rel=0.01), "c / (1 - c)"
+    assert answer.gain.bound == pytest.approx(1 / (1 - 3.0 / 8.0), rel=0.01), "of all that used it"
     assert found.limits == ("cpu",), "of which the client is a part"
 
 

@@ -76,7 +76,9 @@ def _shared_host(seen: Seen, rule: Rule, figures: tuple[Figure, ...]) -> Found |
     if part < rule.limit("host_part"):
         return Cleared(f"of our CPU time on a full host it took {share_text(part)}")
     fact = f"the client takes {share_text(part)} of the CPU time that it shares with the server"
-    return Found(fact, np.full(1, part), (*figures, of_both))
+    # What it leaves, others on the host take their part of.
+    share = np.full(1, part * use.own_part)
+    return Found(fact, share, (*figures, of_both), is_cpu_work=True)
 
 
 def _host_of_unknown(

@@ -118,5 +118,5 @@ RULE = Rule(
         Knob("no old transactions", "What they might still see is kept."),
     ),
     answer=answer,
-    within="cpu",
+    takes_cpus=True,
 )

@@ -89,5 +89,5 @@ RULE = Rule(
     ),
     answer=answer,
     parts=(WANTS_CPU,),
-    within="cpu",
+    takes_cpus=True,
 )

@@ -57,6 +57,7 @@
   const waiting = new Set();
   const inSight = new Set();
   let timer = 0;
+  let whole = null; // since when: for who measures how long a page takes to open
   const sight = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
       if (isIntersecting) inSight.add(target.id);
@@ -85,6 +86,7 @@
       waiting.delete(next);
       drawOne(next, false);
     }
+    if (![...inSight].some((ident) => waiting.has(ident))) whole ??= performance.mark("in sight");
     if (waiting.size) timer = setTimeout(drawSome);
     else root.dataset.drawn = "all";
   }
