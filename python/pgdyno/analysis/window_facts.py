@@ -75,6 +75,7 @@ class WindowFacts:
     dead_share: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # begin, end
     remedies: Mapping[str, str] = field(default_factory=dict)  # by what could not be read
     client: frozenset[str] = frozenset()  # how it works already, as knobs say it: "face = pipeline"
+    shortened: bool = False  # its length is that of --quick; the plan's is another
 
     def per_s(self, *names: str) -> float | None:
         """Counters together, a second; None: one of them was not sampled."""

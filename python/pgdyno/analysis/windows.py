@@ -137,6 +137,7 @@ def window_facts(
         ended=ended,
         costs=_costs(result, series, second, began_anew(snapshots)),
         dead_share=_dead_shares(in_time(snapshots, result.window_ns)),
+        shortened=plan.origins.get("protocol.window_s") == "quick",
     )
 
 

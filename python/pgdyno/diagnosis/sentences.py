@@ -52,7 +52,8 @@ def _would_tell(window: WindowFacts) -> str:
     if window.telemetry == "none":
         return 'A run with `protocol.telemetry = "default"` would tell.'
     if window.window_s <= THRESHOLDS["seconds"].value + 1:
-        return "A longer window would tell: repeat the run with `--set protocol.window_s=30`."
+        how = "without `--quick`" if window.shortened else "with `--set protocol.window_s=30`"
+        return f"A longer window would tell: repeat the run {how}."
     if window.driver.engine != "pgdyno":
         return "A run driven by pgdyno's own driver would tell more."
     remedies = [one for name in (OTHERS, PROCESSES) if (one := window.remedies.get(name))]

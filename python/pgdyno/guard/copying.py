@@ -9,12 +9,13 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 
 from pgdyno.folders import Folder
 from pgdyno.guard.blocks_in_wal import BlocksInWal
 from pgdyno.guard.fetch import fetched
 from pgdyno.guard.journal import Ends, JournalWriter, Step
-from pgdyno.guard.judge import runs
+from pgdyno.guard.judge import read_ahead, runs
 from pgdyno.guard.leader import CHUNK_BYTES, Leader, chunks_of
 from pgdyno.guard.relations import opened
 from pgdyno.guard.source import Wanted
@@ -80,7 +81,9 @@ class Copier:
             TargetError: The primary is gone, or a page of it is damaged.
         """
         size = self.begin.block_bytes
-        with closing(fetched(source, wanted, size, sessions, self._is_whole)) as pages:
+        with closing(fetched(
+            source, wanted, size, sessions, self._is_whole, partial(read_ahead, self.data, size)
+        )) as pages:  # fmt: skip
             for one, page in pages:
                 # Where the file became shorter meanwhile, replay cuts it, too.
                 self._take(one, page.ljust(one.blocks * size, b"\0"), size)

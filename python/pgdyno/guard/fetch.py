@@ -25,6 +25,7 @@ def fetched(
     block_bytes: int,
     sessions: int,
     is_whole: Callable[[Wanted, bytes], bool] | None,
+    soon: Callable[[Sequence[Wanted]], None],
 ) -> Generator[tuple[Wanted, bytes]]:
     """Blocks with their bytes, in no order: fewer bytes where the standby's file ends.
 
@@ -34,6 +35,7 @@ def fetched(
         block_bytes: Of each.
         sessions: That fetch side by side.
         is_whole: Whether pages are, by their checksums; None: they have none, and are read twice.
+        soon: Told, in the thread that fetches them, which will be given next.
 
     Raises:
         TargetError: The standby is gone, another server answers for it, or a page is not whole
@@ -48,6 +50,7 @@ def fetched(
         try:
             with source.again() as session:
                 for batch in mine:
+                    soon(batch)
                     pages = _stable(session, batch, block_bytes, is_whole)
                     if not _given(done, list(zip(batch, pages, strict=True)), over):
                         return

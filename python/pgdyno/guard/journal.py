@@ -17,7 +17,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import IntEnum
 from typing import Literal, TypeAlias
 
@@ -94,6 +94,9 @@ class Run:
     step: int = 0  # those of a lower one are on the disk before
 
 
+_OF_A_RUN = tuple(one.name for one in fields(Run))
+
+
 class JournalWriter:
     """A journal that is being written; the cluster is not touched meanwhile."""
 
@@ -118,16 +121,17 @@ class JournalWriter:
         Raises:
             TargetError: It cannot be written.
         """
-        sha256 = hashlib.sha256(old + new).hexdigest()
+        both = old + new
+        sha256 = hashlib.sha256(both).hexdigest()
         run = Run(
             self._at, path, first_block, file_at, len(old), len(new), lsns, sha256, ends, step
         )
-        line = json.dumps(asdict(run)).encode() + b"\n"
+        line = json.dumps({name: getattr(run, name) for name in _OF_A_RUN}).encode() + b"\n"
         with failing(f"write {self._folder.path}"):
-            _write(self._pages, old + new)
+            _write(self._pages, both)
             _write(self._runs, line)
         self._sum.update(line)
-        self._at += len(old) + len(new)
+        self._at += len(both)
         self._blocks += len(lsns)
         self._count += 1
 
@@ -324,7 +328,7 @@ def steps_of(folder: Folder, head: JournalHead) -> list[int]:
     Raises:
         TargetError: The journal is damaged: nothing of it may be used.
     """
-    return sorted({run.step for run in _lines(folder, head)})
+    return sorted({_step_of(line) for line in _lines(folder, head)})
 
 
 def runs_of(folder: Folder, head: JournalHead, step: int) -> Iterator[tuple[Run, bytes, bytes]]:
@@ -334,9 +338,10 @@ def runs_of(folder: Folder, head: JournalHead, step: int) -> Iterator[tuple[Run,
         TargetError: The journal is damaged: nothing of it may be used.
     """
     with os.fdopen(folder.open(_PAGES), "rb") as old_and_new:
-        for run in _lines(folder, head):
-            if run.step != step:
+        for line in _lines(folder, head):
+            if _step_of(line) != step:
                 continue
+            run = from_json(Run, line)
             old_and_new.seek(run.at)
             both = old_and_new.read(run.old_bytes + run.new_bytes)
             if hashlib.sha256(both).hexdigest() != run.sha256:
@@ -344,13 +349,17 @@ def runs_of(folder: Folder, head: JournalHead, step: int) -> Iterator[tuple[Run,
             yield run, both[: run.old_bytes], both[run.old_bytes :]
 
 
-def _lines(folder: Folder, head: JournalHead) -> Iterator[Run]:
+def _step_of(line: str) -> int:
+    return int(json.loads(line).get("step", 0))
+
+
+def _lines(folder: Folder, head: JournalHead) -> Iterator[str]:
     with os.fdopen(folder.open(_RUNS), "rb") as lines:
         if hashlib.file_digest(lines, "sha256").hexdigest() != head.runs_sha256:
             raise _damaged(folder, "its list of runs")
         lines.seek(0)
         for line in lines:
-            yield from_json(Run, line.decode())
+            yield line.decode()
 
 
 def _damaged(folder: Folder, what: str) -> TargetError:

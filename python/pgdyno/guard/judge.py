@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from pgdyno.folders import Folder
 from pgdyno.guard.journal import JournalWriter, Step
@@ -45,15 +46,21 @@ class Judge:
         _, told = self._judged(one, pages, bytes(one.blocks * self.begin.block_bytes))
         return not told.unsound
 
-    def take(self, one: Wanted, pages: bytes) -> None:
-        """Write down the blocks that differ.
+    def take(self, fetched: Iterable[tuple[Wanted, bytes]]) -> None:
+        """Write down the blocks that differ, of pages as they come.
 
         Raises:
             TargetError: A page says what cannot be, or the journal cannot be written.
         """
+        for path, ones in groupby(fetched, lambda it: it[0].path):
+            with opened(self.data, path, writes=False) as handle:
+                for one, pages in ones:
+                    bytes_ = one.blocks * self.begin.block_bytes
+                    old = b"" if handle is None else os.pread(handle, bytes_, one.file_at)
+                    self._take(one, pages, old)
+
+    def _take(self, one: Wanted, pages: bytes, old: bytes) -> None:
         size = self.begin.block_bytes
-        with opened(self.data, one.path, writes=False) as handle:
-            old = b"" if handle is None else os.pread(handle, one.blocks * size, one.file_at)
         if len(old) != one.blocks * size:
             raise TargetError(f"{one.path} became shorter while it was looked at")
         new, told = self._judged(one, pages, old)
@@ -78,6 +85,17 @@ class Judge:
             self.source_has_checksums, self.begin.has_checksums,
         )  # fmt: skip
         return judged(what, pages, old)
+
+
+def read_ahead(data: Folder, block_bytes: int, batch: Sequence[Wanted]) -> None:
+    """Let the kernel read blocks of a disk side by side that will be asked for one by one."""
+    for path, ones in groupby(batch, lambda one: one.path):
+        with opened(data, path, writes=False) as handle:
+            if handle is None:
+                continue
+            for one in ones:
+                bytes_ = one.blocks * block_bytes
+                os.posix_fadvise(handle, one.file_at, bytes_, os.POSIX_FADV_WILLNEED)
 
 
 def runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:

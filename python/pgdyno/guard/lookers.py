@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 import psycopg
 
 from pgdyno.guard.answers import Answers, NotTaken
+from pgdyno.guard.configured import Configured
 from pgdyno.guard.facts import CYCLES, Contents, PrimaryFacts, StandbyFacts
 from pgdyno.guard.observe import (
     asking_within,
@@ -110,10 +111,10 @@ class Redos:
 
 def primary_looker(reach: Reach, answer_s: float, pause_s: float) -> Looker[PrimaryFacts]:
     """Looks at the primary."""
-    redos = Redos()
+    redos, configured = Redos(), Configured()
 
     def look(asked: Answers) -> PrimaryFacts:
-        found = look_at_primary(asked, redos.oldest())
+        found = look_at_primary(asked, redos.oldest(), configured)
         redos.take(found.redo_lsn)
         return found
 
@@ -122,7 +123,8 @@ def primary_looker(reach: Reach, answer_s: float, pause_s: float) -> Looker[Prim
 
 def standby_looker(reach: Reach, answer_s: float, pause_s: float) -> Looker[StandbyFacts]:
     """Looks at the standby."""
-    return Looker(reach, answer_s, pause_s, look_at_standby)
+    configured = Configured()
+    return Looker(reach, answer_s, pause_s, lambda asked: look_at_standby(asked, configured))
 
 
 def contents_looker(reach: Reach, answer_s: float, pause_s: float) -> Looker[Contents]:

@@ -6,6 +6,7 @@ import psycopg
 
 from pgdyno.guard.answers import Answers
 from pgdyno.guard.columns import FLAG, NUMBER, TEXT, maybe
+from pgdyno.guard.configured import SINCE, Configured
 from pgdyno.guard.facts import Contents, PrimaryFacts, Slot, StandbyFacts
 from pgdyno.guard.rights import CHECKPOINT_ROLE_MAJOR, STANDBY_FUNCTIONS
 from pgdyno.model.connection import Connection
@@ -15,22 +16,16 @@ NAME = "pgdyno guard"
 """What others see of its sessions in pg_stat_activity."""
 
 _GRACE_S = 10.0  # for a statement that the server ends by itself in time
-_SETTINGS = """
-SELECT name, setting FROM pg_settings
-WHERE name IN ('wal_level', 'fsync', 'full_page_writes', 'data_checksums', 'wal_log_hints',
-               'checkpoint_timeout', 'max_wal_size', 'wal_segment_size', 'config_file',
-               'data_directory', 'restart_after_crash')
-"""
-_PRIMARY = """
+_PRIMARY = f"""
 SELECT (SELECT system_identifier::text FROM pg_control_system()), pg_is_in_recovery(),
        timeline_id, (redo_lsn - '0/0'::pg_lsn)::bigint, full_page_writes,
        (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
              ELSE pg_current_wal_flush_lsn() END - '0/0'::pg_lsn)::bigint,
-       (SELECT coalesce(sourcefile, source) FROM pg_settings WHERE name = 'full_page_writes'),
+       {SINCE},
        current_setting('is_superuser') = 'on' OR EXISTS (
          SELECT FROM pg_roles WHERE rolname = 'pg_checkpoint' AND pg_has_role(oid, 'USAGE'))
 FROM pg_control_checkpoint()
-"""
+"""  # noqa: S608  a constant
 _OF_PRIMARY = (TEXT, FLAG, NUMBER, NUMBER, FLAG, NUMBER, TEXT, FLAG)
 # PostgreSQL 12 has no wal_status; where there is one, a slot that keeps no WAL any more has NULL.
 _SLOTS = """
@@ -40,8 +35,6 @@ SELECT slot_name, active, restart_lsn IS NOT NULL,
 FROM pg_replication_slots AS one WHERE slot_type = 'physical' ORDER BY slot_name
 """
 _TABLESPACES = "SELECT oid::bigint, spcname FROM pg_tablespace WHERE oid >= 16384"
-_MANAGERS = "SELECT rm_name FROM pg_get_wal_resource_managers() WHERE NOT rm_builtin ORDER BY 1"
-_MANAGERS_MAJOR = 15
 _EMPTY = "template0"  # as initdb made it
 _DATABASES = "SELECT datname, datallowconn FROM pg_database ORDER BY datname"
 # Handlers of PostgreSQL's own have numbers below those of anything that is created.
@@ -57,7 +50,7 @@ WHERE relpersistence = 'u' AND relkind IN ('r', 'm', 'S') ORDER BY 1
 """
 # As an extension creates them: these change pages by GenericXLog, which names each.
 _KNOWN_METHODS = {("bloom", "bloom"), ("ivfflat", "vector"), ("hnsw", "vector"), ("rum", "rum")}
-_STANDBY = """
+_STANDBY = f"""
 SELECT (SELECT system_identifier::text FROM pg_control_system()), pg_is_in_recovery(),
        coalesce((SELECT received_tli FROM pg_stat_wal_receiver), timeline_id),
        (redo_lsn - '0/0'::pg_lsn)::bigint,
@@ -65,14 +58,14 @@ SELECT (SELECT system_identifier::text FROM pg_control_system()), pg_is_in_recov
              ELSE pg_current_wal_flush_lsn() END - '0/0'::pg_lsn)::bigint,
        (SELECT status FROM pg_stat_wal_receiver), (SELECT slot_name FROM pg_stat_wal_receiver),
        CASE WHEN pg_is_in_recovery() THEN pg_is_wal_replay_paused() ELSE false END,
-       (SELECT setting::int FROM pg_settings WHERE name = 'recovery_min_apply_delay'),
+       {SINCE},
        inet_server_addr() IS NOT DISTINCT FROM inet_client_addr(),
        current_setting('is_superuser') = 'on' OR EXISTS (
          SELECT FROM pg_roles WHERE rolname = 'pg_checkpoint' AND pg_has_role(oid, 'USAGE'))
 FROM pg_control_checkpoint()
-"""
+"""  # noqa: S608  a constant
 _OF_STANDBY = (
-    TEXT, FLAG, NUMBER, NUMBER, maybe(NUMBER), maybe(TEXT), maybe(TEXT), FLAG, NUMBER, FLAG, FLAG,
+    TEXT, FLAG, NUMBER, NUMBER, maybe(NUMBER), maybe(TEXT), maybe(TEXT), FLAG, TEXT, FLAG, FLAG,
 )  # fmt: skip
 TARGET = """
 SELECT name, setting FROM pg_settings WHERE setting <> '' AND name IN
@@ -133,23 +126,24 @@ def connect(asked: Answers, connection: Connection, answer_s: float) -> None:
     asked.row("SELECT set_config('statement_timeout', $1, false)", (TEXT,), (f"{answer_s}s",))
 
 
-def look_at_primary(asked: Answers, redo_oldest_lsn: int | None) -> PrimaryFacts:
+def look_at_primary(
+    asked: Answers, redo_oldest_lsn: int | None, configured: Configured | None = None
+) -> PrimaryFacts:
     """The primary at this moment.
 
     Args:
         asked: A session there.
         redo_oldest_lsn: See `PrimaryFacts`.
+        configured: Of the look before; None: there was none.
 
     Raises:
         psycopg.Error: It does not answer.
     """
     row = asked.row(_PRIMARY, _OF_PRIMARY)
-    version = asked.version
-    managers: tuple[str, ...] = ()
-    if version >= _MANAGERS_MAJOR * 10_000:
-        managers = tuple(name for (name,) in asked.rows(_MANAGERS, (TEXT,)))
+    configured = configured or Configured()
+    configured.look(asked, row[6])
     return PrimaryFacts(
-        version_num=version,
+        version_num=asked.version,
         system_identifier=row[0],
         is_in_recovery=row[1],
         timeline=row[2],
@@ -157,11 +151,11 @@ def look_at_primary(asked: Answers, redo_oldest_lsn: int | None) -> PrimaryFacts
         redo_oldest_lsn=redo_oldest_lsn,
         redo_full_pages=row[4],
         flush_lsn=row[5],
-        settings=dict(asked.rows(_SETTINGS, (TEXT, TEXT))),
-        full_pages_source=row[6],
+        settings=configured.settings,
+        full_pages_source=configured.sources.get("full_page_writes", ""),
         slots=tuple(Slot(*row) for row in asked.rows(_SLOTS, (TEXT, FLAG, FLAG, TEXT))),
         tablespaces=dict(asked.rows(_TABLESPACES, (NUMBER, TEXT))),
-        foreign_managers=managers,
+        foreign_managers=configured.managers,
         may_checkpoint=row[7],
     )
 
@@ -199,14 +193,20 @@ def look_into_databases(asked: Answers, connection: Connection, answer_s: float)
     return Contents(tuple(sorted(methods)), tuple(unlogged), tuple(unseen))
 
 
-def look_at_standby(asked: Answers) -> StandbyFacts:
+def look_at_standby(asked: Answers, configured: Configured | None = None) -> StandbyFacts:
     """The standby at this moment.
+
+    Args:
+        asked: A session there.
+        configured: Of the look before; None: there was none.
 
     Raises:
         psycopg.Error: It does not answer.
     """
     row = asked.row(_STANDBY, _OF_STANDBY)
     version = asked.version
+    configured = configured or Configured()
+    configured.look(asked, row[8])
     missing = [name for (name,) in asked.rows(_RIGHTS, (TEXT,), [list(STANDBY_FUNCTIONS)])]
     may_list = not any(one.startswith("pg_ls_dir") for one in missing)
     if not row[10]:
@@ -223,9 +223,9 @@ def look_at_standby(asked: Answers) -> StandbyFacts:
         receiver=row[5] or "",
         slot=row[6] or "",
         is_paused=row[7],
-        delay_ms=row[8],
+        delay_ms=configured.delay_ms,
         recovery_target=(target[0], target[1]) if target else None,
-        settings=dict(asked.rows(_SETTINGS, (TEXT, TEXT))),
+        settings=configured.settings,
         tablespaces=_links(asked) if may_list else None,
         missing_rights=tuple(missing),
         life=life_of(asked),

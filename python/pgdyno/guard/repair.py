@@ -22,7 +22,7 @@ from pgdyno.guard.answers import asking
 from pgdyno.guard.closing import close_and_open, closed_by
 from pgdyno.guard.feed import feed
 from pgdyno.guard.fetch import fetched
-from pgdyno.guard.judge import Judge, Tally
+from pgdyno.guard.judge import Judge, Tally, read_ahead
 from pgdyno.guard.observe import life_of
 from pgdyno.guard.relations import opened
 from pgdyno.guard.source import Source, Wanted
@@ -101,9 +101,11 @@ def repair(
             judge = Judge(data, crashed.begin, crashed.needs.end_lsn, sums, writer, tally)
             is_whole = judge.is_whole if sums else None
             size = crashed.begin.block_bytes
-            with closing(fetched(held.standby, wanted, size, asked.sessions, is_whole)) as pages:
-                for one, page in pages:
-                    judge.take(one, page)
+            soon = partial(read_ahead, data, size)
+            with closing(
+                fetched(held.standby, wanted, size, asked.sessions, is_whole, soon)
+            ) as pages:
+                judge.take(pages)
             fetch_s = time.monotonic() - began
         report = replace(
             report, blocks_absent=tally.absent, blocks_zeroed=tally.zeroed,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from typing import TypeAlias
 
 from pgdyno.folders import Folder, failing
@@ -13,6 +14,7 @@ from pgdyno.guard.closing import closed_by
 from pgdyno.guard.relations import made, opened, removed, sync_file, sync_folder
 from pgdyno.model.errors import TargetError
 
+Page: TypeAlias = tuple[journal.Run, bytes]
 Still: TypeAlias = Callable[[], None]
 """Raises where a cluster is not what was looked at any more: a server was started on it since."""
 
@@ -86,12 +88,13 @@ def _put(
 ) -> None:
     """Bring the files of a step to what they were, or to what they shall be."""
     paths: dict[str, journal.Ends | None] = {}
-    for run, old, new in journal.runs_of(folder, head, step):
-        paths[run.path] = run.ends
-        if run.ends is None:
-            _overwrite(data, run, new if is_new else old)
+    runs = ((run, new if is_new else old) for run, old, new in journal.runs_of(folder, head, step))
+    for (path, ends), pages in groupby(runs, lambda one: (one[0].path, one[0].ends)):
+        paths[path] = ends
+        if ends is None:
+            _overwrite(data, path, pages)
         else:
-            _make(data, run, new if is_new else old, run.ends[is_new])
+            _make(data, path, pages, ends[is_new])
     for path, ends in paths.items():
         with opened(data, path, writes=True) as handle:
             if handle is not None:
@@ -101,22 +104,24 @@ def _put(
             sync_folder(data, path.rpartition("/")[0])  # which may be new itself
 
 
-def _overwrite(data: Folder, run: journal.Run, page: bytes) -> None:
+def _overwrite(data: Folder, path: str, pages: Iterable[Page]) -> None:
     """Bytes of a file that is there, and keeps its length."""
-    with opened(data, run.path, writes=True) as handle:
+    with opened(data, path, writes=True) as handle:
         if handle is None:
-            raise TargetError(f"{run.path} is gone, of which the journal has blocks")
-        _write(handle, run, page)
+            raise TargetError(f"{path} is gone, of which the journal has blocks")
+        for run, page in pages:
+            _write(handle, run, page)
 
 
-def _make(data: Folder, run: journal.Run, page: bytes, bytes_: int | None) -> None:
+def _make(data: Folder, path: str, pages: Iterable[Page], bytes_: int | None) -> None:
     """Bytes of a file that gets a length, or is no more."""
     if bytes_ is None:
-        removed(data, run.path)
+        removed(data, path)
         return
-    with made(data, run.path) as handle:
-        _write(handle, run, page)
-        with failing(f"write {run.path}"):
+    with made(data, path) as handle:
+        for run, page in pages:
+            _write(handle, run, page)
+        with failing(f"write {path}"):
             os.ftruncate(handle, bytes_)
 
 

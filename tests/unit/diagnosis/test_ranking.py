@@ -148,6 +148,8 @@ def test_what_would_tell_is_said() -> None:
     assert short.deciding == (
         "A longer window would tell: repeat the run with `--set protocol.window_s=30`."
     )
+    first_look = diagnose_window(a_window(account=account, window_s=1.0, shortened=True))
+    assert first_look.deciding == "A longer window would tell: repeat the run without `--quick`."
     long = diagnose_window(a_window(account=account))
     assert long.deciding == "A longer window, with nothing else on its machine, may tell more."
     copy = 'Measure a copy: `kind = "installed"`.'
