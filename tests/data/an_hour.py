@@ -22,8 +22,10 @@ from pgdyno.sample.process_roles import ROLES
 from pgdyno.store import RunFile
 from tests.data.looked_at import looked_at
 from tests.data.miniature import CHARACTERS, write_miniature
+from tests.data.pages import filled
 
 STAGES, ROUNDS, SIGNALS = 6, 3, 25
+ROWS = 10  # times the two statements and tables of a made-up page
 WINDOW_S = 200.0  # six stages, three rounds: an hour
 _SECONDS = tuple(float(one) + 0.5 for one in range(int(WINDOW_S)))
 
@@ -40,7 +42,7 @@ def an_hour(folder: Path) -> Facts:
         folder / "hour.sqlite", rounds=ROUNDS, invalid=(), characters=characters
     )  # fmt: skip
     with RunFile.read(path) as run:
-        facts = analyse(run)
+        facts = filled(analyse(run))
     trials = tuple(replace(one, timeline=_timeline(rng)) for one in facts.trials)
     sessions = tuple(
         replace(one, lines=tuple(_line(rng, line) for line in one.lines)) for one in facts.sessions
@@ -54,11 +56,12 @@ def an_hour(folder: Path) -> Facts:
         for n in range(SIGNALS)
     )  # fmt: skip
     profiles = _profiles(rng, [one.name for one in facts.stages])
-    telemetry = looked_at([one.name for one in facts.stages], "")
     return replace(
         facts, trials=trials, sessions=sessions, signals=signals, profiles=profiles,
+        statements=facts.statements * ROWS, tables=facts.tables * ROWS,
         process_lines=tuple(_processes(rng, one) for one in first),
-        telemetry=telemetry, response_maps=tuple(_map(rng, one) for one in first),
+        telemetry=looked_at([one.name for one in facts.stages], "", "full"),
+        response_maps=tuple(_map(rng, one) for one in first),
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from pgdyno.analysis.telemetry_facts import (
     TelemetryCost,
     TelemetryFacts,
 )
+from pgdyno.model.plan import Telemetry
 
 _ROLE = "engineer_of_a_department"
 _PROCESSES = ("client_backend", "background_worker", "checkpointer", "autovacuum_worker")
@@ -23,15 +24,16 @@ _CONTEXTS = ("relation.normal", "relation.bulkread", "temp_relation.normal", "wa
 _COUNTED = ("reads", "writes", "writebacks", "extends", "fsyncs", "evictions", "read_bytes")
 
 
-def looked_at(stages: Sequence[str], long: str) -> TelemetryFacts:
+def looked_at(stages: Sequence[str], long: str, telemetry: Telemetry = "default") -> TelemetryFacts:
     """What was seen and what not.
 
     Args:
         stages: Their names.
         long: A text without a place to break it.
+        telemetry: That of all stages.
     """
     return TelemetryFacts(
-        tuple(TelemetryCost(name, "default", 0.0123, 37.5, 0.0012) for name in stages),
+        tuple(TelemetryCost(name, telemetry, 0.0123, 37.5, 0.0012) for name in stages),
         tuple(Looks(name, what, count, 50.123, 49.876, 0.0049)
               for name in stages for what, count in (("sessions", 1), ("series", 21))),
         (
