@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -192,17 +193,26 @@ def test_an_extension_of_before_the_upgrade_is_to_be_updated() -> None:
     assert server_statements.missing(now | {"wal_bytes"}, 18) == []
 
 
-class Told:
-    """A session that answers with one row."""
+ALL_WRITTEN = {
+    "log_checkpoints": "on", "log_autovacuum_min_duration": "0", "log_lock_waits": "on",
+    "log_temp_files": "0",
+}  # fmt: skip
 
-    def __init__(self, *row: object) -> None:
-        self._row = row
+
+class Told:
+    """A session that answers with one row, or with what is set."""
+
+    def __init__(self, *row: object, settings: Mapping[str, str] = ALL_WRITTEN) -> None:
+        self._row, self._settings = row, settings
 
     def execute(self, *_: object) -> Any:
         return self
 
     def fetchone(self) -> tuple[object, ...]:
         return self._row
+
+    def fetchall(self) -> list[tuple[str, str]]:
+        return list(self._settings.items())
 
 
 READABLE = ("bench", [], True, True, True, "en_US.utf8", "UTC")
@@ -251,10 +261,28 @@ def test_a_log_without_a_file_is_said_before_rights_that_would_show_nothing() ->
 
 
 def test_a_log_that_is_ours_is_not_asked_for() -> None:
-    there: Any = object()  # a session
+    there: Any = Told(*READABLE)
     assert server_events.sampler(Subject()) is None
-    assert server_events.sampler(Subject(session=there, log=Path("data.log"))) is None
-    assert server_events.sampler(Subject(session=there, ours=True)) is None
+    assert server_events.sampler(Subject(session=there, log=Path("data.log"))) == []
+    assert server_events.sampler(Subject(session=there, ours=True)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "what", "reason", "remedy"),
+    [
+        ("log_checkpoints", "off", "checkpoints", "log_checkpoints is off", "on"),
+        ("log_lock_waits", "off", "waits for locks", "log_lock_waits is off", "on"),
+        ("log_temp_files", "-1", "temporary files", "log_temp_files is -1", "0"),
+        ("log_autovacuum_min_duration", "10min", "autovacuums",
+         "log_autovacuum_min_duration is 10min, and less is not written", "0"),
+    ],
+)  # fmt: skip
+def test_events_that_a_server_does_not_write_are_missing_and_not_none(
+    name: str, value: str, what: str, reason: str, remedy: str
+) -> None:
+    there: Any = Told(*READABLE, settings={**ALL_WRITTEN, name: value})
+    lacking = Missing(f"{what} in the log", reason, f"Set {name} = {remedy}.")
+    assert server_events.sampler(Subject(session=there, ours=True)) == [lacking]
 
 
 def test_commands_of_one_kind_are_added_up() -> None:

@@ -2,7 +2,8 @@
 
 The log of a server of ours is read once, when a trial ends: see `server_log`. That of another one
 is read by SQL where the role may, as the snapshot `log`: see `logged`. Here is said where nobody
-will: such events are not on the axis of time then; that does not mean there were none.
+will, and which events a server does not write into it: such events are not on the axis of time
+then; that does not mean there were none.
 """
 
 from __future__ import annotations
@@ -40,15 +41,43 @@ FROM (SELECT coalesce(array_agg(f) FILTER (WHERE NOT has_function_privilege(f, '
 """Functions that neither the role nor pg_monitor may execute; whether it has those that it may."""
 
 
+_TOLD_BY = {
+    "log_checkpoints": ("checkpoints", "on"),
+    "log_autovacuum_min_duration": ("autovacuums", "0"),
+    "log_lock_waits": ("waits for locks", "on"),
+    "log_temp_files": ("temporary files", "0"),
+}
+"""Which events a setting has the server write, and by which value all of them."""
+_SET = "SELECT name, current_setting(name) FROM unnest(%s::text[]) AS name"
+_NONE = ("off", "-1")
+
+
 def sampler(subject: Subject) -> Found:
-    """The snapshot, or why there is none; None where the log is ours to read."""
-    if (session := subject.session) is None or subject.log is not None or subject.ours:
+    """The snapshot, or why there is none; where the log is ours to read, what is not in it."""
+    if (session := subject.session) is None:
         return None
+    if subject.log is not None or subject.ours:
+        return _unwritten(session)
     lacking, zone = _lacking(session)
     if lacking is not None:
         return lacking
     assert zone is not None
-    return Snapshot(SNAPSHOT, _COLUMNS, Logged(session, zone).rows, budget_us=_BUDGET_US)
+    read = Snapshot(SNAPSHOT, _COLUMNS, Logged(session, zone).rows, budget_us=_BUDGET_US)
+    return [read, *_unwritten(session)]
+
+
+def _unwritten(session: psycopg.Connection[Any]) -> list[Missing]:
+    """Events that the server leaves out of its log, all or the small ones."""
+    found = []
+    for name, value in session.execute(_SET, (list(_TOLD_BY),)).fetchall():
+        what, tells_all = _TOLD_BY[name]
+        if value == tells_all:
+            continue
+        reason = f"{name} is {value}"
+        if value not in _NONE:
+            reason += ", and less is not written"
+        found.append(Missing(f"{what} in the log", reason, f"Set {name} = {tells_all}."))
+    return found
 
 
 def _lacking(session: psycopg.Connection[Any]) -> tuple[Missing | None, ZoneInfo | None]:
