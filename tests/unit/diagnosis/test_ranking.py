@@ -76,7 +76,7 @@ def test_others_who_take_much_of_full_cpus_come_before_them(others: float, limit
     window = a_window(
         {RUNNING: 0.3, WANTS_CPU: 0.4, IN_FLIGHT: 0.3},
         rates=full_host(server=6.4 - others, driver=1.6, others=others),
-        driver=replace(DRIVER, cpu_s=1.6 * WINDOW_S),
+        driver=replace(DRIVER, cpu_s=1.6 * WINDOW_S, busiest=0.4, wanted=0.9),
     )
     found = diagnose_window(window)
     assert found.limits == (limit,)

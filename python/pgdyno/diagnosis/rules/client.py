@@ -29,21 +29,21 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     driver = seen.window.driver
     # Without the client its own waiting for a CPU goes, too, which roots count as the CPU's.
     share = np.maximum(seen.share(IN_FLIGHT, IDLE), seen.share(IN_FLIGHT, IDLE, root=False))
-    waits = float(share[0])
+    waits, wanted = float(share[0]), _wanted(seen)
     figures = evidence(
         seen.figure("waiting for the client", share, rule.limit("share")),
-        figure("driver thread wanted", driver.wanted, "share", rule.limit("wanted")),
+        figure("driver thread wanted", wanted, "share", rule.limit("wanted")),
         figure("share of the driver's ceiling", driver.ceiling_share, "share",
                rule.limit("ceiling")),
     )  # fmt: skip
     if not any(one.value >= (one.limit or 1) for one in figures[1:]):
-        if driver.wanted is None and driver.ceiling_share is None:
+        if wanted is None and driver.ceiling_share is None:
             return NotKnown("how much the driver's threads were wanted is not known", figures)
         cleared = _shared_host(seen, rule, figures)
         if not isinstance(cleared, Cleared):
             return cleared
         return Cleared(
-            f"the busiest driver thread was wanted {share_text(driver.wanted or 0.0)} of the time,"
+            f"the busiest driver thread was wanted {share_text(wanted or 0.0)} of the time,"
             f" limit {share_text(rule.limit('wanted'))}; {cleared.fact}",
             figures,
         )
@@ -53,12 +53,20 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
             f" limit {share_text(rule.limit('share'))}",
             figures,
         )
-    told = driver.wanted if driver.wanted is not None else driver.ceiling_share
+    told = wanted if wanted is not None else driver.ceiling_share
     fact = (
         f"sessions wait for the client {share_text(waits)} of session time, and its busiest thread"
         f" was wanted {share_text(told or 0.0)} of the time"
     )
     return Found(fact, share, figures, caps_of(seen.window, client=False))
+
+
+def _wanted(seen: Seen) -> float | None:
+    """Of the time: its busiest thread ran, or wanted a CPU that others of us had."""
+    driver, use = seen.window.driver, host_use(seen.window)
+    if driver.wanted is None or driver.busiest is None or use is None:
+        return driver.wanted
+    return driver.busiest + max(0.0, driver.wanted - driver.busiest) * use.own_part
 
 
 def _shared_host(seen: Seen, rule: Rule, figures: tuple[Figure, ...]) -> Found | Cleared | NotKnown:
