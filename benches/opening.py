@@ -25,14 +25,14 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 from tests.browser.conftest import FLAGS
-from tests.browser.opening import DRAWN, WIDE, context_of
+from tests.browser.opening import DRAWN, LOADED_MS, WIDE, context_of
 from tests.data.an_hour import an_hour
 
 from pgdyno.report import html
 
 UNTIL = {
     "its text is painted": "performance.getEntriesByName('first-contentful-paint')[0].startTime",
-    "it is loaded": "performance.getEntriesByType('navigation')[0].loadEventEnd",
+    "it is loaded": LOADED_MS,
     "what is in sight is drawn": "performance.getEntriesByName('in sight')[0].startTime",
     "all is drawn": "performance.now()",
 }

@@ -13,6 +13,7 @@ Theme = Literal["light", "dark"]
 WIDE, PHONE = (1280, 900), (375, 800)
 PATIENCE_MS = 180_000  # of a busy machine: how fast a page opens is no matter of a test
 DRAWN = "() => document.documentElement.dataset.drawn === 'all'"
+LOADED_MS = "performance.getEntriesByType('navigation')[0].loadEventEnd"
 IN_SIGHT = """() => [...document.querySelectorAll('.plot')]
   .filter(it => it.checkVisibility() && it.getBoundingClientRect().top < innerHeight
                 && it.getBoundingClientRect().bottom > 0)

@@ -128,6 +128,7 @@ def by_share(
     *,
     takes: str,
     found: str | None = None,
+    server: float = 1.0,
 ) -> Found | Cleared:
     """The answer of a class by the session time that it takes, against `share` of its thresholds.
 
@@ -138,11 +139,13 @@ def by_share(
         figures: The evidence.
         takes: What is said of its share, e.g. `flushes of WAL take`.
         found: What is said instead where it is over the limit.
+        server: See `caps_of`.
     """
     taken, limit = share_text(float(share[0])), rule.limit("share")
     if float(share[0]) < limit:
         return Cleared(f"{takes} {taken} of session time, limit {share_text(limit)}", figures)
-    return Found(f"{found or takes} {taken} of session time", share, figures, caps_of(seen.window))
+    caps = caps_of(seen.window, server=server)
+    return Found(f"{found or takes} {taken} of session time", share, figures, caps)
 
 
 def waits_rule_answer(

@@ -119,8 +119,7 @@ def _asked(
         gain=Gain(low, bound, high, cap, rule.may_save),
         knobs=tuple(_knob(one) for one in rule.knobs if one.name not in window.client),
     )  # fmt: skip
-    is_cpu_work = name == "cpu" or found.is_cpu_work
-    return answer, _Ranked(name, rule, gain, _held(rule, account), is_cpu_work)
+    return answer, _Ranked(name, rule, gain, _held(rule, account), found.is_cpu_work)
 
 
 def _held(rule: Rule, account: object) -> float:

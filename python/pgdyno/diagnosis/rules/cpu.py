@@ -57,7 +57,7 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     )
     caps = caps_of(seen.window, server=0.0)
     caps.pop("CPUs", None)  # what the client takes of them is the CPUs' again
-    return Found(fact, share, figures, caps)
+    return Found(fact, share, figures, caps, is_cpu_work=True)
 
 
 RULE = Rule(

@@ -15,7 +15,6 @@ from pgdyno.diagnosis.rule import (
     Seen,
     Threshold,
     by_share,
-    caps_of,
     evidence,
     figure,
 )
@@ -35,9 +34,8 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     answered = by_share(
         seen, rule, share, figures,
         takes="reads take", found="sessions wait until pages are read,",
+        server=1 - _own_part(seen, inside),
     )  # fmt: skip
-    if isinstance(answered, Found):
-        answered = replace(answered, caps=caps_of(seen.window, server=1 - _own_part(seen, inside)))
     cached = asked and device is not None and device < asked * rule.limit("device")
     if cached and isinstance(answered, Found):
         where = "nearly all come from the kernel's cache, not from the device"
