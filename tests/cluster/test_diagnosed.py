@@ -99,7 +99,11 @@ def test_a_client_that_computes_is_named_and_on_paced_load_nothing_is_proposed(
 ) -> None:
     path, found = diagnosed(folder, monkeypatch, "client", "paced")
 
-    assert found["client"].limits == ("client",), found["client"].sentence
+    client = found["client"]
+    assert client.window is not None
+    assert client.window.answer("client").verdict == "finding", client.sentence
+    # Others on a busy machine may rightly be named beside it, or before it: they have its CPU.
+    assert set(client.limits) <= {"client", "neighbours"}, client.sentence
     paced = found["paced"]
     assert (paced.outcome, paced.limits) == ("paced", ()), paced.sentence
     assert paced.sentence.startswith("Nothing is the limit, the load is paced")

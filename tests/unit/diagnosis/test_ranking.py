@@ -85,6 +85,19 @@ def test_others_who_take_much_of_full_cpus_come_before_them(others: float, limit
         assert "then the CPUs would be full" in found.sentence
 
 
+def test_a_thread_that_is_always_wanted_is_the_limit_beside_others_that_take_its_cpu() -> None:
+    """Half of what it is wanted others have its CPU: that is theirs, and the rest its own."""
+    window = a_window(
+        {RUNNING: 0.1, WANTS_CPU: 0.2, IN_FLIGHT: 0.7},
+        rates=full_host(server=0.8, driver=0.8, others=4.8),
+        driver=replace(DRIVER, cpu_s=0.8 * WINDOW_S, busiest=0.5, wanted=1.0),
+    )
+    client = diagnose_window(window).answer("client")
+    assert client.verdict == "finding", client.fact
+    waits = client.figures[0]
+    assert waits.value == pytest.approx(0.7 * (1 - 0.5 * 4.8 / 6.4))
+
+
 def test_a_schedule_that_was_kept_is_paced() -> None:
     load = replace(LOAD, arrivals="open")
     found = diagnose_window(replace(PLANTED["flush"], load=load))

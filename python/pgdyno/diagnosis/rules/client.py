@@ -29,30 +29,29 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     driver = seen.window.driver
     # Without the client its own waiting for a CPU goes, too, which roots count as the CPU's.
     share = np.maximum(seen.share(IN_FLIGHT, IDLE), seen.share(IN_FLIGHT, IDLE, root=False))
-    waits, wanted = float(share[0]), _wanted(seen)
+    share = share * _not_behind_others(seen)
+    waits, wanted = float(share[0]), driver.wanted
     figures = evidence(
         seen.figure("waiting for the client", share, rule.limit("share")),
         figure("driver thread wanted", wanted, "share", rule.limit("wanted")),
         figure("share of the driver's ceiling", driver.ceiling_share, "share",
                rule.limit("ceiling")),
     )  # fmt: skip
-    if not any(one.value >= (one.limit or 1) for one in figures[1:]):
-        if wanted is None and driver.ceiling_share is None:
-            return NotKnown("how much the driver's threads were wanted is not known", figures)
-        cleared = _shared_host(seen, rule, figures)
-        if not isinstance(cleared, Cleared):
-            return cleared
-        return Cleared(
-            f"the busiest driver thread was wanted {share_text(wanted or 0.0)} of the time,"
-            f" limit {share_text(rule.limit('wanted'))}; {cleared.fact}",
-            figures,
-        )
-    if waits < rule.limit("share"):
-        return Cleared(
+    is_busy = any(one.value >= (one.limit or 1) for one in figures[1:])
+    if not is_busy and wanted is None and driver.ceiling_share is None:
+        return NotKnown("how much the driver's threads were wanted is not known", figures)
+    if not is_busy or waits < rule.limit("share"):
+        shared = _shared_host(seen, rule, figures)
+        if not isinstance(shared, Cleared):
+            return shared
+        fact = (
             f"the driver was busy, but only {share_text(waits)} of session time waited for it,"
-            f" limit {share_text(rule.limit('share'))}",
-            figures,
-        )
+            f" limit {share_text(rule.limit('share'))}"
+            if is_busy else
+            f"the busiest driver thread was wanted {share_text(wanted or 0.0)} of the time,"
+            f" limit {share_text(rule.limit('wanted'))}"
+        )  # fmt: skip
+        return Cleared(f"{fact}; {shared.fact}", figures)
     told = wanted if wanted is not None else driver.ceiling_share
     fact = (
         f"sessions wait for the client {share_text(waits)} of session time, and its busiest thread"
@@ -61,12 +60,13 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     return Found(fact, share, figures, caps_of(seen.window, client=False))
 
 
-def _wanted(seen: Seen) -> float | None:
-    """Of the time: its busiest thread ran, or wanted a CPU that others of us had."""
+def _not_behind_others(seen: Seen) -> float:
+    """Of the time that its busiest thread is wanted: it runs, or waits for a CPU that we have."""
     driver, use = seen.window.driver, host_use(seen.window)
-    if driver.wanted is None or driver.busiest is None or use is None:
-        return driver.wanted
-    return driver.busiest + max(0.0, driver.wanted - driver.busiest) * use.own_part
+    if not driver.wanted or driver.busiest is None or use is None:
+        return 1.0
+    waiting = max(0.0, driver.wanted - driver.busiest) / driver.wanted
+    return 1 - waiting * (1 - use.own_part)
 
 
 def _shared_host(seen: Seen, rule: Rule, figures: tuple[Figure, ...]) -> Found | Cleared | NotKnown:
