@@ -7,8 +7,9 @@ said that nobody counts it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from pgdyno.analysis.resource_facts import Aspect
 from pgdyno.analysis.seen import (
     Measure,
     Measured,
@@ -16,7 +17,6 @@ from pgdyno.analysis.seen import (
     level,
     over,
     rate,
-    uncounted,
     used,
 )
 from pgdyno.model.host_time import host_cpu_s, host_idle_share, is_of_one_cpu
@@ -66,6 +66,13 @@ def _connections(seen: Seen) -> float | None:
 def _of_connections(seen: Seen) -> float | None:
     set_to = [one.value for one in seen.result.settings if one.name == "max_connections"]
     return over(_connections(seen), float(set_to[0])) if set_to else None
+
+
+def _failed(seen: Seen) -> float | None:
+    """Told of a driver that was looked at, as its other measures are."""
+    if seen.grown("driver.cpu_s") is None:
+        return None
+    return over(sum(kind.window.failed for kind in seen.result.kinds), seen.window_s)
 
 
 def _of_workers(name: str) -> Measured:
@@ -165,6 +172,7 @@ SERVER = (
             rate("driver.read_bytes", "driver.write_bytes"), "bytes_per_s"),
     Measure("driver", "saturation", "threads that wait for a CPU, on average",
             rate("driver.wait_cpu_s"), "level"),
+    Measure("driver", "errors", "transactions that failed, a second", _failed, "per_s"),
 )  # fmt: skip
 POOLER = (
     Measure("pooler", "utilisation", "share of one CPU, which is all that it can use",
@@ -176,11 +184,26 @@ POOLER = (
     Measure("pooler", "saturation", "time that a transaction waits for a session", _pooler_wait_s,
             "s"),
 )  # fmt: skip
-UNCOUNTED = (
-    uncounted("interrupts", "errors", further=True),
-    uncounted("dirty pages", "errors", further=True), uncounted("swap", "errors"),
-)  # fmt: skip
-"""Stands where another measure of the same resource is known."""
+_NO_ERRORS_OF_DEVICES = "the kernel's statistics of devices have none"
+_NOT_COUNTED: Mapping[tuple[str, Aspect], str] = {
+    ("connections", "saturation"): "who waits to connect is in the queue of the listening socket,"
+    " and TCP tells what was refused there",
+    ("I/O", "utilisation"): "it is told device by device",
+    ("I/O", "errors"): _NO_ERRORS_OF_DEVICES,
+    ("I/O workers", "errors"): "what an I/O worker fails at the session tells that asked for it",
+    ("WAL buffers", "utilisation"): "the server says how often they were full, not how full",
+    ("memory of statements", "utilisation"): "the server does not say how much of work_mem a"
+    " statement has taken",
+    ("WAL kept by slots", "errors"): "the slots' table says which one was given up, and why",
+}
+_NOBODY = "neither the kernel nor the server counts it"
+
+
+def not_counted(resource: str, aspect: Aspect) -> str:
+    """Why nobody counts it."""
+    if resource.startswith("device ") and aspect == "errors":
+        return _NO_ERRORS_OF_DEVICES
+    return _NOT_COUNTED.get((resource, aspect), _NOBODY)
 
 
 def device_measures(name: str) -> Iterator[Measure]:
@@ -207,7 +230,6 @@ def device_measures(name: str) -> Iterator[Measure]:
     yield Measure(resource, "saturation", "time of a read or write", mean_s("read", "write"), "s")
     yield Measure(resource, "saturation", "time of a flush", mean_s("flush"), "s")
     yield Measure(resource, "saturation", "time of a discard", mean_s("discard"), "s", further=True)
-    yield uncounted(resource, "errors", "the kernel's statistics of devices have none")
 
 
 def _many(request: str) -> str:

@@ -5,7 +5,7 @@ What is measured of each stands in `resource_measures`, what that is made of in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from pgdyno.analysis.resource_facts import Aspect, ResourceRow
 from pgdyno.analysis.resource_measures import (
@@ -15,9 +15,9 @@ from pgdyno.analysis.resource_measures import (
     NETWORK,
     POOLER,
     SERVER,
-    UNCOUNTED,
     device_measures,
     interface_measures,
+    not_counted,
 )
 from pgdyno.analysis.resource_parts import cpu_parts, group_measures, memory_parts
 from pgdyno.analysis.seen import (
@@ -33,7 +33,8 @@ from pgdyno.model.wording import plural
 
 SHOWN_MAX = 12  # devices, and interfaces: those that did most
 _DONE_BY = {DEVICE: ("busy_s",), INTERFACE: ("rx_packets", "tx_packets")}
-_ORDER: tuple[Aspect, ...] = ("utilisation", "saturation", "errors", "limit", "part")
+_USE: tuple[Aspect, ...] = ("utilisation", "saturation", "errors")
+_ORDER: tuple[Aspect, ...] = (*_USE, "limit", "part")
 
 
 def _of_further_devices(names: Sequence[str]) -> Iterator[Measure]:
@@ -112,16 +113,38 @@ def resource_rows(
     seen = seen_by_stage(stages, trials, series, tallies or {}, snapshots or {})
     everything = [one for each in seen.values() for one in each]
     rows = [_row(measure, seen) for measure in _measures(trials, everything)]
-    known = {row.resource for row in rows if any(value is not None for value in row.stages)}
-    told = [
-        row for row in rows
-        if any(value is not None for value in row.stages)
-        or (row.unit == "uncounted" and row.resource in known)
-    ]  # fmt: skip
+    told = [row for row in rows if any(value is not None for value in row.stages)]
+    told += _absent(told, {(row.resource, row.aspect) for row in rows}, len(stages))
     places = {resource: place for place, resource in enumerate(dict.fromkeys(
         row.resource for row in rows))}  # fmt: skip
     told.sort(key=lambda row: (places[row.resource], _ORDER.index(row.aspect)))
     return tuple(told)
+
+
+def _absent(
+    told: Sequence[ResourceRow], measured: Set[tuple[str, Aspect]], stages: int
+) -> Iterator[ResourceRow]:
+    """What is not known of a resource of which something is: said, and not left out.
+
+    Args:
+        told: What is known.
+        measured: Of which resource which aspects would be, where everything is sampled.
+        stages: How many.
+    """
+    by_resource: dict[str, list[ResourceRow]] = {}
+    for row in told:
+        by_resource.setdefault(row.resource, []).append(row)
+    for resource, rows in by_resource.items():
+        known = {row.aspect for row in rows}
+        if resource[0].isdigit() or not known & set(_USE):  # a number of further devices
+            continue
+        for aspect in (one for one in _USE if one not in known):
+            why = (
+                "not sampled here" if (resource, aspect) in measured
+                else f"not counted: {not_counted(resource, aspect)}"
+            )  # fmt: skip
+            is_further = all(row.further for row in rows)
+            yield ResourceRow(resource, aspect, why, "uncounted", (None,) * stages, is_further)
 
 
 def _measures(trials: Sequence[TrialRecord], seen: Sequence[Seen]) -> Iterator[Measure]:
@@ -140,7 +163,6 @@ def _measures(trials: Sequence[TrialRecord], seen: Sequence[Seen]) -> Iterator[M
     yield from group_measures(seen)
     yield from POOLER
     yield from SERVER
-    yield from UNCOUNTED
     yield from cpu_parts(seen)
     yield from memory_parts()
 

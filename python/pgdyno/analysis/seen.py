@@ -128,21 +128,6 @@ def used(free: str, total: str) -> Measured:
     return measured
 
 
-def nobody(_: Seen) -> None:
-    """What neither the kernel nor the server counts."""
-
-
-def uncounted(
-    resource: str,
-    aspect: Aspect,
-    who: str = "the kernel has no such count",
-    *,
-    further: bool = False,
-) -> Measure:
-    """That an aspect of a resource is not counted by anybody, which is said and not left out."""
-    return Measure(resource, aspect, f"not counted: {who}", nobody, "uncounted", further)
-
-
 def mean_of(values: Iterable[float | None]) -> float | None:
     """Of those that are known; None: none is."""
     known = [one for one in values if one is not None]

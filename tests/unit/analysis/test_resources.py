@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import astuple, replace
 from typing import cast
 
@@ -55,12 +56,16 @@ def all_rows(*series: Series, stages: tuple[str, ...] = ("one",)) -> tuple[Resou
     return resource_rows(stages, [trial(1, *series)], {1: {one.name: one for one in series}})
 
 
+def counted(found: Iterable[ResourceRow]) -> list[ResourceRow]:
+    return [one for one in found if one.unit != "uncounted"]
+
+
 def rows(*series: Series, stages: tuple[str, ...] = ("one",)) -> dict[tuple[str, str], ResourceRow]:
     """Those of the table that are counted."""
     return {
         (one.resource, f"{one.aspect}: {one.what}"): one
-        for one in all_rows(*series, stages=stages)
-        if one.aspect != "part" and one.unit != "uncounted"
+        for one in counted(all_rows(*series, stages=stages))
+        if one.aspect != "part"
     }
 
 
@@ -178,6 +183,24 @@ def test_what_nobody_counts_is_said_and_not_left_out() -> None:
     assert all_rows() == (), "of a resource that was not sampled it is not said either"
 
 
+def test_every_resource_has_all_three_aspects_told() -> None:
+    """Of what nobody counts that, of what was not sampled that: no hole that a reader must see."""
+    series = [counter("psi.io.some_s", 0.1), counter("wal.buffers_full", 1.0),
+              counter("driver.cpu_s", 0.1), *disk_of("vda")]  # fmt: skip
+    several = [counter(f"device.sd{n}.busy_s", n / 1000) for n in range(1, 20)]
+    found = [one for one in all_rows(*series, *several) if one.aspect != "part"]
+    resources = {one.resource for one in found}
+    assert resources >= {"I/O", "WAL buffers", "driver", "device vda"}
+    for resource in resources:
+        told = {one.aspect for one in found if one.resource == resource}
+        whole = {"utilisation", "saturation", "errors"}
+        assert told == ({"utilisation"} if "further" in resource else whole), resource
+    said = {(one.resource, one.aspect): one.what for one in found if one.unit == "uncounted"}
+    assert "how often they were full" in said["WAL buffers", "utilisation"]
+    assert said["driver", "saturation"] == "not sampled here"
+    assert ("driver", "errors") not in said
+
+
 def disk_of(name: str) -> list[Series]:
     return [counter(f"device.{name}.{one}", 1.0) for one in ("reads", "busy_s")]
 
@@ -211,7 +234,7 @@ def test_connections_are_a_share_of_those_that_may_be() -> None:
         report = TelemetryReport("default", SECONDS, 0.1, (), missing)
         result = replace(RESULT, deltas={}, settings=settings, telemetry=report)
         one = TrialRecord(1, 1, "one", "x", TrialState.FINISHED, result=result)
-        return list(resource_rows(["one"], [one], {}, {1: {"sessions": met}}))
+        return counted(resource_rows(["one"], [one], {}, {1: {"sessions": met}}))
 
     backends = sum(average for one, average in USUAL.items() if one[0] == "backend")
     assert [one.stages[0] for one in found()] == pytest.approx([backends, backends / 50])
@@ -241,7 +264,7 @@ def test_a_control_group_is_told_against_the_limit_that_holds() -> None:
         every = [*series, *more]
         by_name = {1: {one.name: one for one in every}}
         found = resource_rows(["one"], [trial(1, *every)], by_name, snapshots={1: looks})
-        return {f"{one.aspect}: {one.what}": one.stages[0] for one in found
+        return {f"{one.aspect}: {one.what}": one.stages[0] for one in counted(found)
                 if one.resource == "control group of the server"}  # fmt: skip
 
     assert told() == {
@@ -286,7 +309,7 @@ def test_of_many_cpus_the_busiest_are_told_one_by_one() -> None:
 
 def test_the_mean_of_a_stage_is_that_of_its_windows() -> None:
     trials = [trial(n, counter("wal.buffers_full", float(n))) for n in (1, 2)]
-    (row,) = resource_rows(["one"], trials, {})
+    (row,) = counted(resource_rows(["one"], trials, {}))
     assert row.stages == pytest.approx((1.5,))
 
 
