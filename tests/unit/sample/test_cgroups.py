@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pgdyno.model.run import Missing
 from pgdyno.sample.cgroup_files import Level, io_limits, levels_of
 from pgdyno.sample.sampler import Row, Sampler, Snapshot, Subject
 from pgdyno.sample.samplers import cgroups
@@ -130,7 +131,7 @@ def host(root: Path, version: int) -> None:
 def found(root: Path, postmaster: int | None = 7) -> tuple[Sampler, Snapshot]:
     both = cgroups.sampler(Subject(postmaster_pid=postmaster), root / "proc")
     assert isinstance(both, list)
-    sampler, limits = both
+    sampler, limits, *_ = both
     assert isinstance(sampler, Sampler)
     assert isinstance(limits, Snapshot)
     return sampler, limits
@@ -193,6 +194,20 @@ def test_version_1_tells_the_same_under_the_same_names(tmp_path: Path) -> None:
         "reads": 1,
         "writes": 2,
     }
+
+
+@pytest.mark.parametrize(("version", "reasons"), [
+    (1, ["control groups of version 1 do not tell them"]), (2, []),
+])  # fmt: skip
+def test_what_version_1_does_not_tell_is_said(
+    tmp_path: Path, version: int, reasons: list[str]
+) -> None:
+    host(tmp_path, version)
+    both = cgroups.sampler(Subject(postmaster_pid=7), tmp_path / "proc")
+    assert isinstance(both, list)
+    missing = [one for one in both if isinstance(one, Missing)]
+    assert [one.reason for one in missing] == reasons
+    assert all("memory.high" in one.name for one in missing)
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from pgdyno.model.run import Missing
 from pgdyno.sample.cgroup_files import (
     CONTROLLERS,
     GAUGES,
@@ -46,6 +47,12 @@ _OF_ROW = {  # column -> resource, limit, unit
     "memory_high_bytes": ("memory", "high", "B"),
 }
 
+_OF_VERSION_2 = Missing(
+    "pressure of control groups, and how often memory.high held one back",
+    "control groups of version 1 do not tell them",
+    "Boot the host with systemd.unified_cgroup_hierarchy=1.",
+)
+
 
 class _Groups:
     """Of one process, wherever it is moved to."""
@@ -74,6 +81,11 @@ class _Groups:
             counters = self._last.keys() - GAUGES
             self._before = {name: self._last[name] - now.get(name, 0) for name in counters}
         return where
+
+    def is_of_version_1(self) -> bool:
+        """Whether a controller is that found it."""
+        self.find()
+        return any(version == 1 for _, version, _ in self._levels)
 
     def look(self) -> Row:
         """Levels and counters, without a prefix."""
@@ -124,7 +136,8 @@ def sampler(subject: Subject, proc: Path = Path("/proc")) -> Found:
 
     columns = tuple(_column(prefix, name) for prefix in groups for name in _NAMES)
     limits = Snapshot("cgroup_limits", _LIMITS, lambda: list(_rows(groups)))
-    return [Sampler("cgroups", columns, take, budget_us=2000.0), limits]
+    untold = [_OF_VERSION_2] if any(one.is_of_version_1() for one in groups.values()) else []
+    return [Sampler("cgroups", columns, take, budget_us=2000.0), limits, *untold]
 
 
 def _rows(groups: dict[str, _Groups]) -> Iterator[SnapshotRow]:
