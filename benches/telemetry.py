@@ -1,30 +1,31 @@
 r"""What does watching cost? Telemetry is switched on and off while one load runs.
 
     python benches/telemetry.py --trials 3 --pairs 60 --load select-only --telemetry default \
-      --out default.json    # half an hour
+      --watched page --out page.json    # half an hour; then --watched metrics
     python benches/telemetry.py --trials 2 --pairs 60 --telemetry full --out full.json
     python benches/telemetry.py --trials 1 --pairs 2 --out one.json     # does it work?
 
 Method. A plan of one stage is run with the default telemetry, then one with full telemetry; each
 trial is on a fresh copy of the same data, after a CHECKPOINT. Within its window the recorder, which
 is the run's own, is told block by block whether to read or not. `watched` is the default, and the
-run's page and metrics are served, too, and asked once a second, as a dashboard in a hurry would;
-else the process that serves them is stopped (SIGSTOP). A pair is two blocks side by side, in random
-order: default and none, watched and default; full and none. Blocks begin and end with the seconds
-that the driver counts by, and are short, since this noise is of seconds: of 7 s each, and four
-times as long, intervals were twice as wide. Printed is the ratio of committed transactions a
-second: the Hodges-Lehmann estimate over all pairs with its 95% interval; and what the recorder's
-thread took of a CPU by its own account, what the server's process that answers it did, and the
-process that serves: where both CPUs are busy, their share of all CPUs is what is missing elsewhere,
-and is known far better than the ratio.
+run's page is served, too, to one who has it open, or its metrics, asked once a second, as a
+dashboard in a hurry would; else the process that serves them is stopped (SIGSTOP). A pair is two
+blocks side by side, in random order: default and none, watched and default; full and none. Blocks
+begin and end with the seconds that the driver counts by, and are short, since this noise is of
+seconds: of 7 s each, and four times as long, intervals were twice as wide. Printed is the ratio of
+committed transactions a second: the Hodges-Lehmann estimate over all pairs with its 95% interval;
+and what the recorder's thread took of a CPU by its own account, what the server's process that
+answers it did, and the process that serves: where both CPUs are busy, their share of all CPUs is
+what is missing elsewhere, and is known far better than the ratio.
 
 synchronous_commit is off, so that both CPUs are busy and each microsecond of watching is missing
 elsewhere: where commits wait for a disk, watching costs less. Snapshots, which are read at both
 ends of a window, are not in the ratios: what they take is printed for one window.
 
 Limits. The recorder's session stays connected in blocks without telemetry, and the events of the
-run are told to the server of the page, stopped or not. Of each block the first 50 ms may be those
-of the one before. Blocks of seconds on one machine.
+run are told to the server of the page, stopped or not. Who has the page open reads its events
+here, as a browser on another host would; drawing them is not counted. Of each block the first 50 ms
+may be those of the one before. Blocks of seconds on one machine.
 """
 
 from __future__ import annotations
@@ -40,9 +41,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from http.client import HTTPResponse
 from math import ceil
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import numpy as np
 import psutil
@@ -76,7 +79,10 @@ _SAID = (
     "{telemetry}: {of_a_cpu_percent:.2f}% of a CPU while it reads and {backend_percent:.2f}% in the"
     " server, {snapshots_ms_a_window:.0f} ms for the snapshots of a window"
 )
-_SERVING = "serving the page and metrics, asked once a second: {serving_percent:.2f}% of a CPU"
+_SERVING = (
+    "serving the {watched}: {serving_percent:.2f}% of a CPU,"
+    " {served_bytes_per_s:,.0f} bytes a second"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,35 @@ class Block:
 
 
 @dataclass(slots=True)
+class Viewer:
+    """Looks at a run, while it is let: has its page open, or asks for its metrics."""
+
+    metrics: str = ""  # address; empty: it has the page open
+    got_bytes: int = 0
+
+    def open_page(self, url: str) -> None:
+        """Follow the page's events for as long as they are served."""
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with opener.open(url, timeout=10) as page:
+            events = opener.open(urljoin(page.url, "events"), timeout=3600)
+        threading.Thread(target=self._follow, args=(events,), daemon=True).start()
+
+    def _follow(self, events: HTTPResponse) -> None:
+        with suppress(OSError), events:
+            while told := events.read1():
+                self.got_bytes += len(told)
+
+    def look(self, ended: threading.Event) -> None:
+        """Until then."""
+        while not ended.is_set():
+            if self.metrics:
+                with suppress(OSError):
+                    answer = urllib.request.urlopen(self.metrics, timeout=2)  # noqa: S310  loopback
+                    self.got_bytes += len(answer.read())
+            ended.wait(_SCRAPED_S)
+
+
+@dataclass(slots=True)
 class Switch:
     """Says what is to be read now; follows the window of each trial."""
 
@@ -98,7 +133,7 @@ class Switch:
     block_s: int
     pairs: int
     seed: int
-    metrics: str = ""
+    viewer: Viewer
     way: str = "none"
     blocks: list[list[Block]] = field(default_factory=list)
     on_s: Counter[str] = field(default_factory=Counter)
@@ -143,7 +178,7 @@ class Switch:
         self.way = way
         self.on_s[way] += self.block_s
         ended = threading.Event()
-        asking = threading.Thread(target=self._ask, args=(ended,))
+        asking = threading.Thread(target=self.viewer.look, args=(ended,))
         serving = list(_serving()) if way == "watched" else []
         before_s = (sum(map(cpu_s, serving)), _ran_s(self.backends))
         if way == "watched":
@@ -159,12 +194,6 @@ class Switch:
             for one in serving:
                 one.send_signal(signal.SIGSTOP)
             self.serving_s += sum(map(cpu_s, serving)) - before_s[0]
-
-    def _ask(self, ended: threading.Event) -> None:
-        while not ended.is_set():
-            with suppress(OSError):
-                urllib.request.urlopen(self.metrics, timeout=2).read()  # noqa: S310  loopback
-            ended.wait(_SCRAPED_S)
 
 
 def _sleep_until(at_s: float) -> None:
@@ -262,13 +291,17 @@ def require_switched(blocks: Sequence[Block], tally: TallySeries) -> None:
 
 def measured(wanted: argparse.Namespace, telemetry: Telemetry) -> dict[str, Any]:
     """Run all trials with it; the ratios and what telemetry says of its own cost."""
-    switch = Switch(telemetry, wanted.block, wanted.pairs, wanted.seed)
+    viewer = Viewer()
+    switch = Switch(telemetry, wanted.block, wanted.pairs, wanted.seed, viewer)
     path = wanted.out.with_name(f"{wanted.out.stem}-{telemetry}.sqlite")
     # One records this host, the others a server each.
     window.Recorder = servers.Recorder = switched(switch)  # type: ignore[attr-defined]
     here = api.Address("127.0.0.1", 0)
     with api.Audience(switch.hear, here, here) as audience:
-        switch.metrics = audience.metrics_url or ""
+        if wanted.watched == "page":
+            viewer.open_page(audience.page_url or "")
+        else:
+            viewer.metrics = audience.metrics_url or ""
         for one in _serving():
             one.send_signal(signal.SIGSTOP)
         try:
@@ -298,9 +331,13 @@ def _cpu(costs: Sequence[TelemetryReport], switch: Switch) -> dict[str, float]:
     read_s = sum(s.cpu_s for one in costs for s in one.samplers if s.kind != "snapshot")
     snapshots_s = sum(s.cpu_s for one in costs for s in one.samplers if s.kind == "snapshot")
     on_s = switch.on_s.total() - switch.on_s["none"]
+    watched_s = max(1, switch.on_s["watched"])
+    if switch.on_s["watched"] and not switch.viewer.got_bytes:
+        raise Failure("the viewer got nothing", "Nobody looked: `watched` does not count.")
     return {"of_a_cpu_percent": 100 * read_s / on_s,
             "backend_percent": 100 * switch.backends_s / on_s,
-            "serving_percent": 100 * switch.serving_s / max(1, switch.on_s["watched"]),
+            "serving_percent": 100 * switch.serving_s / watched_s,
+            "served_bytes_per_s": switch.viewer.got_bytes / watched_s,
             "snapshots_ms_a_window": 1e3 * snapshots_s / max(1, len(costs))}  # fmt: skip
 
 
@@ -319,7 +356,7 @@ def compare(wanted: argparse.Namespace) -> None:
     for asked, one in found.items():
         print(_SAID.format(telemetry=asked, **one["cpu"]))
         if one["cpu"]["serving_percent"]:
-            print(_SERVING.format(**one["cpu"]))
+            print(_SERVING.format(watched=wanted.watched, **one["cpu"]))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -331,6 +368,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--pairs", type=int, default=90, help="of each kind in a trial")
     parser.add_argument("--block", type=int, default=2, help="seconds of a block")
     parser.add_argument("--telemetry", choices=tuple(PAIRS), nargs="+", default=tuple(PAIRS))
+    parser.add_argument("--watched", choices=("page", "metrics"), default="page")
     parser.add_argument("--load", choices=tuple(LOADS), default="tpcc")
     parser.add_argument("--connections", type=int, default=8)
     parser.add_argument("--warmup", type=float, default=10.0)
