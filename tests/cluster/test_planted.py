@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from tests.cluster.planted import CGROUPS, Server, control_group, seen
@@ -45,56 +46,75 @@ def test_a_queue_for_a_lock(folder: Path, home_env: Path) -> None:
     found = seen(plan(), folder, home_env, plant)
 
     assert max(found.active("lock")) > 3, "all four wait"
+    (sessions,) = found.facts.sessions
+    longest = next(one for one in sessions.blocking if one.relation == "warehouse")
+    assert longest.blocker_state == "idle in transaction", "who holds it, and"
+    assert longest.blocker_kind == "", "that it is none of ours"
+    assert sessions.deepest is not None
+    assert found.start_s - 1 < sessions.deepest.second < found.end_s + 1
     assert any("AccessExclusiveLock" in one.text or "relation" in one.text
                for one in found.marks("lock_wait"))  # fmt: skip
 
 
+EAGER = {
+    "autovacuum_naptime": "1s", "autovacuum_vacuum_threshold": 200,
+    "autovacuum_vacuum_scale_factor": 0, "autovacuum_vacuum_insert_threshold": -1,
+}  # fmt: skip
+VACUUMED = "SELECT last_autovacuum FROM pg_stat_user_tables WHERE relname = 'district'"
+
+
+def a_vacuum(session: psycopg.Connection[Any]) -> float:
+    """The next one of `district`: when it ended, in seconds since the epoch."""
+
+    def told() -> Any:
+        return (session.execute(VACUUMED).fetchone() or (None,))[0]
+
+    before = told()
+    until(lambda: told() != before, "a vacuum")
+    return float(told().timestamp())
+
+
 @pytest.mark.long
 def test_a_transaction_that_holds_vacuum_back(folder: Path, home_env: Path) -> None:
-    begun_s: list[float] = []
+    """Vacuums come while it is open, and what died since it began stays."""
+    begun_s, vacuumed_s = list[float](), list[float]()
 
     def plant(server: Server) -> None:
-        with server.session() as session, session.transaction():
+        with server.session() as other, server.session() as session, session.transaction():
             session.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             session.execute("SELECT count(*) FROM district")
             begun_s[:] = [time.time()]
-            time.sleep(PLANTED_S + 2)
+            time.sleep(PLANTED_S)
+            vacuumed_s[:] = [a_vacuum(other), a_vacuum(other)]
 
-    found = seen(plan(), folder, home_env, plant)
+    found = seen(plan(EAGER, window_s=15.0), folder, home_env, plant)
 
     line = found.line("oldest transaction")
     at = max(zip(line.values, line.second, strict=True))
     assert at[0] > PLANTED_S
     begun = at[1] - at[0]
     assert found.start_s - 1 < begun < found.second(begun_s[0]) + 1, "it grows from when it began"
+    held_s = found.second(vacuumed_s[1])
+    marks = [one for one in found.timeline.marks if one.kind == "autovacuum"]
+    (vacuum,) = [one for one in marks
+                 if "district" in one.text and abs(one.end_s - held_s) < 0.75]  # fmt: skip
+    assert "not removable, as a transaction may still see them" in vacuum.text
 
 
 @pytest.mark.long
 def test_autovacuum_on_a_hot_table(folder: Path, home_env: Path) -> None:
-    settings = {
-        "autovacuum_naptime": "1s", "autovacuum_vacuum_threshold": 200,
-        "autovacuum_vacuum_scale_factor": 0, "autovacuum_vacuum_insert_threshold": -1,
-    }  # fmt: skip
-    asked = "SELECT last_autovacuum FROM pg_stat_user_tables WHERE relname = 'district'"
-
-    last: list[Any] = []
+    last_s: list[float] = []
 
     def plant(server: Server) -> None:
         with server.session() as session:
+            last_s[:] = [a_vacuum(session)]
 
-            def told() -> Any:
-                return (session.execute(asked).fetchone() or (None,))[0]
-
-            before = told()
-            until(lambda: told() != before, "a vacuum")
-            last[:] = [told()]
-
-    found = seen(plan(settings, window_s=15.0), folder, home_env, plant)
+    found = seen(plan(EAGER, window_s=15.0), folder, home_env, plant)
 
     # Its line comes after its statistic, so it may be later than what was planted.
     marks = [one for one in found.timeline.marks if one.kind == "autovacuum"]
     ended = [one.end_s for one in marks if "district" in one.text]
-    ended_s = found.second(last[0].timestamp())
+    ended_s = found.second(last_s[0])
     assert any(abs(one - ended_s) < 1.5 for one in ended), (ended, ended_s)
 
 

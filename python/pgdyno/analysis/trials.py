@@ -238,6 +238,9 @@ def _said_of(event: Event) -> str:
 def _cost_of(event: Event) -> Iterator[str]:
     """What a vacuum or analyze took, as far as this version of the server tells it."""
     detail = event.detail
+    if detail.unremovable_rows:
+        kept = plural(detail.unremovable_rows, "dead row", thousands=True)
+        yield f"{kept} not removable, as a transaction may still see them"
     pages = (detail.buffers_hit, detail.buffers_read, detail.buffers_dirtied)
     if None not in pages:
         hit, read, dirtied = (one or 0 for one in pages)

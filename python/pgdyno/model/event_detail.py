@@ -27,6 +27,7 @@ class EventDetail:
     buffers_hit: int | None = None
     buffers_read: int | None = None  # that were not in shared_buffers: up to 17 called misses
     buffers_dirtied: int | None = None
+    unremovable_rows: int | None = None  # dead, and kept since a transaction may still see them
     lock: str | None = None  # that was waited for, e.g. "ShareLock on transaction 4711"
     file_bytes: int | None = None  # of a temporary file
     replayed_bytes: int | None = None  # of WAL, in a recovery

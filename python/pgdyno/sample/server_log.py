@@ -34,6 +34,7 @@ _VACUUM_BUFFERS = re.compile(  # misses: up to 17
     r"buffer usage: (\d{1,18}) hits, (\d{1,18}) (?:misses|reads), (\d{1,18}) dirtied"
 )
 _VACUUM_CPU = re.compile(r"CPU: user: (\d{1,9}(?:\.\d+)?) s, system: (\d{1,9}(?:\.\d+)?) s")
+_UNREMOVABLE = re.compile(r"(\d{1,18}) are dead but not yet removable")
 _LOCK_WAIT = re.compile(
     r"process (\d{1,10}) (still waiting for|acquired) (.{1,200}?) after (\d{1,12}(?:\.\d+)?) ms"
 )
@@ -273,6 +274,7 @@ def _vacuum_detail(table: str, text: str) -> EventDetail:
     records, images, size = map(int, wal.groups()) if wal else (None, None, None)
     buffers = _VACUUM_BUFFERS.search(text)
     hit, read, dirtied = map(int, buffers.groups()) if buffers else (None, None, None)
+    unremovable = _UNREMOVABLE.search(text)
     return EventDetail(
         table=table,
         wal_records=records,
@@ -282,6 +284,7 @@ def _vacuum_detail(table: str, text: str) -> EventDetail:
         buffers_hit=hit,
         buffers_read=read,
         buffers_dirtied=dirtied,
+        unremovable_rows=int(unremovable[1]) if unremovable else None,
     )
 
 

@@ -144,6 +144,7 @@ def test_what_else_the_log_tells_stands_on_the_same_axis() -> None:
     vacuumed = Event(
         "autovacuum", at(5), at(6), EventDetail(table="t", wal_bytes=1 << 20, cpu_s=0.5)
     )
+    held_back = Event("autovacuum", at(8), at(9), EventDetail(table="v", unremovable_rows=1200))
     cost = EventDetail(
         table="u", buffers_hit=1012, buffers_read=3, buffers_dirtied=0, wal_records=1,
         wal_bytes=229,
@@ -152,7 +153,7 @@ def test_what_else_the_log_tells_stands_on_the_same_axis() -> None:
     restarted = Event(
         "restartpoint", at(7), at(9), EventDetail(cause="time", buffers=12, distance_bytes=16 << 20)
     )
-    line = told([10.0] * 32, waited, file, vacuumed, analyzed, restarted, late).timeline
+    line = told([10.0] * 32, waited, file, vacuumed, analyzed, restarted, held_back, late).timeline
     assert line is not None
     assert [(one.kind, one.start_s, one.text) for one in line.marks] == [
         ("lock_wait", -2.0, "ShareLock on transaction 7"),
@@ -164,6 +165,11 @@ def test_what_else_the_log_tells_stands_on_the_same_axis() -> None:
             "u, 1,012 pages found, 3 read, 0 dirtied, 229 B of WAL in 1 record, 0.25 s in all",
         ),
         ("restartpoint", 7.0, "time, 12 buffers written, 16.0 MiB of WAL since the one before"),
+        (
+            "autovacuum",
+            8.0,
+            "v, 1,200 dead rows not removable, as a transaction may still see them, 1.00 s in all",
+        ),
     ]
     assert line.marks[0].end_s == 3.0
 
