@@ -25,7 +25,10 @@ GOOD = sorted(FOLDER.glob("*.toml"))
 FIELD_REPORTS = (
     "tpcc-six-stages", "benchmarksql-9.5", "full-page-writes", "storage-comparison",
 )  # fmt: skip
-FROM_MAJOR = {"parallel-io": 18}  # of plans whose subject came with a version
+FROM_MAJOR = {  # of plans whose subject came with a version
+    "parallel-io": 18,
+    "parallel-maintenance": 16,
+}
 WITH_CODECS, CODECS = 15, ("lz4", "zstd")  # of the servers here, which was built with them
 SHIPPED = sorted((ROOT / "plans").glob("*.toml"))
 
