@@ -20,7 +20,14 @@ from pgdyno.analysis.cycle_facts import (
     VacuumFacts,
     VacuumTable,
 )
-from pgdyno.analysis.disk_facts import Advice, DiskInUse, NotKnown, StorageInUse
+from pgdyno.analysis.disk_facts import (
+    Advice,
+    DiskInUse,
+    NotForThisLoad,
+    NotKnown,
+    StepAnswers,
+    StorageInUse,
+)
 from pgdyno.analysis.drill import drill_facts
 from pgdyno.analysis.earlier_facts import EarlierFigures, EarlierReportFacts
 from pgdyno.analysis.facts import (
@@ -56,6 +63,7 @@ from pgdyno.analysis.snapshot_facts import (
     TableUse,
 )
 from pgdyno.analysis.storage import storage_facts
+from pgdyno.analysis.storage_steps import STEPS
 from pgdyno.analysis.wal_facts import StageWal, WalPart, WalShares, WalTransactions
 from pgdyno.analysis.window_facts import StageWindows
 from pgdyno.api.imports import import_results
@@ -281,14 +289,18 @@ def _with_what_the_server_counted(facts: Facts) -> Facts:
                 DiskInUse(name, f"/srv/{LONG[:40]}", names[0], *(
                     Span(mid, 0.9 * mid, 1.1 * mid, 3)
                     for mid in (12_345.6, 0.000_123, 1.5, 2_345.6, 0.004_567, 123.4, 0.000_789,
-                                0.45, 0.123, 7.8)
+                                0.45, 0.012, 0.123, 7.8)
                 ))
                 for name in names
             ),
             (f"/srv/{LONG[:40]}", "/mnt/local ssd"), True,
+            tuple(
+                StepAnswers(step.by, ("try", "not known", "not for this load")) for step in STEPS
+            ),
             (Advice(names[0], "let a session read ahead", LONG,
                     {"effective_io_concurrency": "64"}, LONG, "parallel-io"),),
-            (NotKnown(names[-1], "Let commits share flushes", LONG),),
+            (NotKnown(names[-1], "Let commits share flushes", LONG, "group-commit"),),
+            (NotForThisLoad(names[1], "Spread tables and indexes over these disks", LONG),),
         ),
         telemetry=looked_at(names, LONG),
     )  # fmt: skip

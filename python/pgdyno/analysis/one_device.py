@@ -10,11 +10,9 @@ from pgdyno.analysis.words import flat
 from pgdyno.model.file_system import IN_MEMORY
 from pgdyno.model.manifest import HostManifest
 from pgdyno.model.plan import Plan, Stage
-from pgdyno.model.shared_storage import ITSELF, Lies, on_one_storage
+from pgdyno.model.shared_storage import ITSELF, OWN_FOLDER, Lies, on_one_storage
 from pgdyno.stats.looks import Unjudged
 from pgdyno.stats.verdict import Verdict
-
-_OWN = "pgdyno's own folder"
 
 
 def on_one_device(stages: Sequence[StageFacts], host: Mapping[str, str]) -> Iterator[str]:
@@ -76,7 +74,7 @@ def _lies(folder: str | None, host: Mapping[str, str]) -> Lies:
     file_system = device if device.startswith("/") else None
     if kind in IN_MEMORY and mount:  # it has no device; what is mounted there tells it from others
         file_system = f"{kind} at {mount}"
-    return Lies(folder or _OWN, file_system, tuple(filter(None, disks.split(", "))))
+    return Lies(folder or OWN_FOLDER, file_system, tuple(filter(None, disks.split(", "))))
 
 
 def _alike_but_for_folders(one: Stage, other: Stage) -> bool:

@@ -12,6 +12,18 @@ from itertools import pairwise
 
 from pgdyno.analysis.disk_facts import Advice, NotKnown
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
+from pgdyno.analysis.storage_steps import (
+    BY_TABLESPACES,
+    COMMITS,
+    DATA_MAY_STAY,
+    READS,
+    READS_LIMITS,
+    SCANS,
+    SPREAD,
+    WAL_APART,
+    WRITES,
+    shared_flushes,
+)
 from pgdyno.model.floor import BLOCK_BYTES, IN_SEQUENCE, Pattern
 from pgdyno.model.floor_figures import PROGRAMS, Span, Times
 from pgdyno.model.shared_storage import may_share
@@ -44,12 +56,6 @@ _CONCURRENCY_MAX = 1000  # of effective_io_concurrency
 _FLUSH_AFTER_BYTES = 256 << 10  # checkpoint_flush_after, by default
 _BGWRITER_FLUSH_AFTER_BYTES = 512 << 10  # bgwriter_flush_after, the same
 _FLUSH_AFTER_MAX_BYTES = 2 << 20
-READS_PLAN = "parallel-io"
-INDEX_SCANS = (
-    "Index scans ask for one page at a time in every version: only more sessions have more of"
-    " their reads under way."
-)
-SHARE_FLUSHES = "Let commits share flushes"
 _KNEE = (
     "How many is where the grid stopped rising, or its largest load, where it did not: more may be"
     " better then. Of the grid each load was measured once."
@@ -89,12 +95,16 @@ def _interval(found: Times) -> str:
     return f"×{found.ratio:.2f} ({ends_text(found.low, found.high, 2)} in {rounds})"
 
 
-def _doubtful(where: str, what: str, of: str, found: Times, least: float) -> NotKnown:
+def _doubtful(
+    where: str, what: str, of: str, found: Times, least: float, plan: str | None = None
+) -> NotKnown:
     return NotKnown(
-        where, what,
+        where,
+        what,
         f"{of} {_interval(found)}, and it would be advised from ×{least:g} on, {CHOSEN}. More"
         " `--rounds` and longer `--seconds` tell.",
-    )  # fmt: skip
+        plan,
+    )
 
 
 def _many_times(path: PathFacts, pattern: Pattern) -> Times | None:
@@ -129,18 +139,18 @@ def _against(path: PathFacts, pattern: Pattern) -> str:
 
 
 def _reads(path: PathFacts) -> Iterator[Advice | NotKnown]:
-    what = "Ask for many pages at once"
     if (found := _many_times(path, "random read")) is None:
         return
     if (reached := found.reaches(MANY_TIMES)) is None:
-        yield _doubtful(path.path, what, _against(path, "random read"), found, MANY_TIMES)
+        of = _against(path, "random read")
+        yield _doubtful(path.path, READS.what, of, found, MANY_TIMES, READS.plan)
     if not reached:
         return
     many = _at_once(path, "random read")
     depth, workers = min(many, _CONCURRENCY_MAX), min(many, _IO_WORKERS_MAX)
     yield Advice(
         path.path,
-        what,
+        READS.what,
         f"one read at a time reaches {_rates(found.one)}, {_most(path, 'random read')} at once"
         f" {_rates(found.many)}, {_interval(found)}",
         {
@@ -148,22 +158,19 @@ def _reads(path: PathFacts) -> Iterator[Advice | NotKnown]:
             "maintenance_io_concurrency": str(depth),
             "io_workers": str(workers),
         },
-        f"{_KNEE} io_workers is of 18, where each of them reads one page after another; io_method ="
-        " io_uring needs none of them, in builds that have it. Before 18 only bitmap scans and"
-        f" vacuum read ahead. {INDEX_SCANS}",
-        READS_PLAN,
+        f"{_KNEE} {READS_LIMITS}",
+        READS.plan,
     )
 
 
 def _scans(path: PathFacts, cpus: int) -> Iterator[Advice | NotKnown]:
-    what = "Scan, vacuum and build indexes with several processes"
     jobs = max((one.jobs for one in path.grid if one.pattern == "sequential read"), default=1)
     found = _many_times(path, "sequential read")
     if cpus < 2 or jobs < 2 or found is None:
         return
     if (reached := found.reaches(MANY_TIMES)) is None:
         of = f"{plural(jobs, 'process', 'processes')} against one, in sequence,"
-        yield _doubtful(path.path, what, of, found, MANY_TIMES)
+        yield _doubtful(path.path, SCANS.what, of, found, MANY_TIMES, SCANS.plan)
     if not reached:
         return
     knee = path.of_pattern("sequential read").found.knee.jobs
@@ -171,14 +178,14 @@ def _scans(path: PathFacts, cpus: int) -> Iterator[Advice | NotKnown]:
     one, many = (_rates(rates, _bytes_text) for rates in (found.one, found.many))
     yield Advice(
         path.path,
-        what,
+        SCANS.what,
         f"one process reads {one} in sequence, {jobs} read {many}, {_interval(found)}",
         {
             "max_parallel_workers_per_gather": str(workers),
             "max_parallel_maintenance_workers": str(workers),
         },
         f"Not more than the {cpus} CPUs. VACUUM (PARALLEL n) takes one process for each index.",
-        None,
+        SCANS.plan,
     )
 
 
@@ -193,7 +200,8 @@ def _writes(path: PathFacts) -> Iterator[Advice | NotKnown]:
     if found is None or wanted <= _FLUSH_AFTER_BYTES:  # as it is
         return
     if (reached := found.reaches(MANY_TIMES)) is None:
-        yield _doubtful(path.path, what, _against(path, "random write"), found, MANY_TIMES)
+        of = _against(path, "random write")
+        yield _doubtful(path.path, what, of, found, MANY_TIMES, WRITES.plan)
     if not reached:
         return
     settings = {"checkpoint_flush_after": f"{wanted >> 10}kB"}
@@ -208,7 +216,7 @@ def _writes(path: PathFacts) -> Iterator[Advice | NotKnown]:
         f"{_KNEE} One process writes for a checkpoint, and one in the background between them. What"
         " each asks the kernel to write at a time is all that the device has under way of it;"
         " commits that wait meanwhile wait longer.",
-        None,
+        WRITES.plan,
     )
 
 
@@ -229,10 +237,11 @@ def _commits(path: PathFacts) -> Iterator[Advice | NotKnown]:
         return
     if delay_us is None:
         yield NotKnown(
-            path.path, SHARE_FLUSHES,
+            path.path, COMMITS.what,
             f"a flush takes {ns_text(flush.mid)} {figure.otherwise}, and"
             f" {ns_text(figure.in_a_row.mid)} right after another, so that half of one is not"
             " known. More `--rounds` and longer `--seconds` tell.",
+            COMMITS.plan,
         )  # fmt: skip
         return
     spread = f" ({ns_text(flush.low)} to {ns_text(flush.high)})" if flush.n > 1 else ""
@@ -243,26 +252,6 @@ def _commits(path: PathFacts) -> Iterator[Advice | NotKnown]:
         f" {plural(16, 'client')} that share flushes may reach"
         f" {count_text(path.of_clients(16).at_most.mid)}",
         delay_us,
-    )
-
-
-def shared_flushes(where: str, seen: str, delay_us: int) -> Advice:
-    """To have commits wait for each other, whether a probe or a load has shown it.
-
-    Args:
-        where: The path, or the stage.
-        seen: What speaks for it.
-        delay_us: `commit_delay`.
-    """
-    return Advice(
-        where,
-        SHARE_FLUSHES,
-        seen,
-        {"commit_delay": str(delay_us), "commit_siblings": "5"},
-        "With few sessions, or where flushes are shared anyway, a delay only delays: `pgdyno init"
-        f" --setting commit_delay={delay_us}` makes a plan that measures it; commit_siblings is 5"
-        " there by default.",
-        None,
     )
 
 
@@ -287,7 +276,7 @@ def _beside_commits(path: PathFacts) -> Iterator[Advice | NotKnown]:
         {},
         "`initdb --waldir` puts WAL on a device of its own, which then does nothing else. Another"
         " folder of the same disk changes nothing.",
-        None,
+        WAL_APART.plan,
     )
 
 
@@ -306,13 +295,12 @@ def _of_several(paths: Sequence[PathFacts]) -> Iterator[Advice | NotKnown]:
     names = " and ".join(one.path for one in apart)
     yield Advice(
         names,
-        "Spread tables and indexes over these disks",
+        SPREAD.what,
         f"together they may serve {count_text(sum(one.mid for one in each))} random reads a second,"
         f" the fastest alone {_rates(max(each, key=lambda one: one.mid))}",
         {},
-        "By tablespaces, or by partitions in several of them; `temp_tablespaces` for sorts. A"
-        " backup and a standby then need all of them.",
-        None,
+        BY_TABLESPACES,
+        SPREAD.plan,
     )
 
 
@@ -343,9 +331,8 @@ def _wal_apart(ordered: Sequence[PathFacts]) -> Iterator[Advice | NotKnown]:
             f"by fio a flush takes {ns_text(quick_ns)} there and {ns_text(slow_ns)} on"
             f" {slow.path}, {_interval(found)}",
             {},
-            "`initdb --waldir`. The data may lie on the slower one: checkpoints wait for it,"
-            " commits do not.",
-            None,
+            DATA_MAY_STAY,
+            WAL_APART.plan,
         )
         return
 

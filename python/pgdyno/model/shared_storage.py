@@ -14,6 +14,8 @@ CHANCE = "what differs between them is chance, or where on it their files lie"
 """Of folders on one file system: no number of rounds would make that a difference of storage."""
 FEELS = "what one does the other feels, and what seems faster than it came from memory"
 """Of paths that share a disk."""
+OWN_FOLDER = "pgdyno's own folder"
+"""What PGDYNO_HOME is called among folders that a plan names."""
 ITSELF = "storage would be compared with itself"
 """Of a pair of stages that nothing else tells apart."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pgdyno.analysis.disk_facts import Advice, NotKnown
 from pgdyno.analysis.storage_advice import THRESHOLDS, not_known, storage_advice
 from pgdyno.analysis.storage_facts import StorageFacts
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import listed, small
 from pgdyno.report.document import Block, Points, Section, Text
 
 _NOTHING = (
@@ -64,7 +64,8 @@ def doubtful(facts: StorageFacts) -> tuple[str, ...]:
 
 def doubt(one: NotKnown) -> str:
     """What is not known, and what would tell, in sentences."""
-    return f"{one.where}. Not known: {one.what[0].lower()}{one.what[1:]}? {one.because}"
+    told = f"{one.where}. Not known: {small(one.what)}? {one.because}"
+    return f"{told} {_measured_by(one.plan)}" if one.plan else told
 
 
 def sentence(one: Advice) -> str:
@@ -74,6 +75,10 @@ def sentence(one: Advice) -> str:
         f"{one.where}. {one.what}: {one.because}.",
         f"Try {settings}." if settings else "",
         one.limits,
-        f"`pgdyno run {one.plan}` measures it." if one.plan else "",
+        _measured_by(one.plan) if one.plan else "",
     ]
     return " ".join(part for part in parts if part)
+
+
+def _measured_by(plan: str) -> str:
+    return f"`pgdyno run {plan}` measures it."

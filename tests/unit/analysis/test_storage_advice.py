@@ -233,5 +233,5 @@ def test_every_plan_that_is_named_is_there() -> None:
     slow = in_rounds(*((at_rates("/a", 500.0, 500.0),) for _ in range(3)))
     named = {one.plan for found in (of(floor("/a", rates=CLOUD)), advice(slow))
              for one in found.values() if one.plan}  # fmt: skip
-    assert named == {"parallel-io"}
+    assert named == {"parallel-io", "group-commit"}
     assert named <= {one.name for one in packaged_plans()}

@@ -6,8 +6,9 @@ import re
 from dataclasses import replace
 
 from pgdyno.analysis.storage import storage_facts
-from pgdyno.analysis.storage_advice import SHARE_FLUSHES, not_known
+from pgdyno.analysis.storage_advice import not_known
 from pgdyno.analysis.storage_facts import StorageFacts
+from pgdyno.analysis.storage_steps import COMMITS
 from pgdyno.model.floor import PathRound
 from pgdyno.report.storage import limits, render_md, tables
 from pgdyno.report.storage_answer import answer, warnings
@@ -59,7 +60,7 @@ def test_the_delay_to_try_is_not_told_from_flushes_that_few_commits_meet() -> No
 
     found = storage_facts(in_rounds((quick,), (quick,)))
     assert delay(found) == "not known, see below"
-    (said,) = (one.because for one in not_known(found) if one.what == SHARE_FLUSHES)
+    (said,) = (one.because for one in not_known(found) if one.what == COMMITS.what)
     assert "a flush takes 143 µs under a checkpoint, and 625 µs right after another" in said
     short = under(at_rates("/a", 6_000, 6_000), 9_000.0)
     assert delay(storage_facts(in_rounds((short,), (short,)))) == "none, flushes are too short"

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 from pgdyno.analysis.disk_facts import DiskInUse, StorageInUse
+from pgdyno.analysis.disk_windows import LEAST_MS
 from pgdyno.analysis.facts import Facts
-from pgdyno.analysis.storage_in_use import LEAST_MS, THRESHOLDS
+from pgdyno.analysis.storage_answers import THRESHOLDS
 from pgdyno.analysis.words import NOTHING
 from pgdyno.model.floor_figures import Span
+from pgdyno.model.shared_storage import OWN_FOLDER
 from pgdyno.model.units import count_text, ns_text, share_text
+from pgdyno.model.wording import listed
 from pgdyno.report.document import Block, Cell, Column, Points, Section, Table, Text
 from pgdyno.report.storage_advice import doubt, sentence
 
 _NS = 1e9
 _TO_TRY = "These are things to try."
-_NOTHING = (
-    "Nothing follows that these windows speak for: sessions did not wait long for reads of one page"
-    " at a time, nor for flushes that might be shared or put elsewhere."
-)
-_UNKNOWN = (
-    "What follows is not known: the devices below the data, or what sessions waited for, were not"
-    " sampled."
+_NO_DISK = "No disk was measured, and nothing is advised: all data lay in memory."
+_PLANS = (
+    "Plans that are named measure the disk below PGDYNO_HOME: to measure another one, set it to a"
+    " folder there."
 )
 
 
@@ -31,11 +32,16 @@ def section(facts: Facts) -> Section | None:
         return None
     about = (_TO_TRY if found.advice else "", _probed(found), THRESHOLDS)
     blocks: list[Block] = [Text(" ".join(filter(None, about))), _table(found)]
+    if not found.steps:
+        return _section([*blocks, Text(_NO_DISK)])
     told = (*map(sentence, found.advice), *map(doubt, found.not_known))
-    if told:
-        blocks.append(Points(told))
-    else:
-        blocks.append(Text(_NOTHING if _is_known(found) else _UNKNOWN))
+    blocks += [_answers(found), Points(told), Text(_PLANS)]
+    if found.not_for_load:
+        blocks.append(_not_for_load(found))
+    return _section(blocks)
+
+
+def _section(blocks: Sequence[Block]) -> Section:
     return Section("storage", "What follows for storage", tuple(blocks))
 
 
@@ -52,11 +58,29 @@ def _probed(found: StorageInUse) -> str:
     )
 
 
-def _is_known(found: StorageInUse) -> bool:
-    """Whether of any disk all is known that advice rests on."""
-    return any(
-        None not in (one.read_s, one.wait_read) or None not in (one.flush_s, one.wait_flush)
-        for one in found.disks
+def _answers(found: StorageInUse) -> Table:
+    """Thing by thing, with a column for each disk."""
+    differing = [one.by for one in found.steps if len(set(one.answers)) > 1]
+    differ = f" The folders differ in {listed(differing)}." if differing else ""
+    return Table(
+        "What may be done about storage, and what the windows say of it for the data in each"
+        f" folder.{differ}",
+        (Column("", align="left"), *(_place(one) for one in found.places)),
+        tuple((Cell(one.by), *map(Cell, one.answers)) for one in found.steps),
+    )
+
+
+def _place(folder: str | None) -> Column:
+    return Column(folder or OWN_FOLDER, align="left")
+
+
+def _not_for_load(found: StorageInUse) -> Table:
+    heads = ("stage", "not for this load", "since")
+    return Table(
+        "What is not advised, and the figures that speak against it",
+        tuple(Column(head, align="left") for head in heads),
+        tuple((Cell(one.where), Cell(one.what), Cell(one.because)) for one in found.not_for_load),
+        folded=True,
     )
 
 
@@ -74,7 +98,7 @@ def _table(found: StorageInUse) -> Table:
 
 def _row(disk: DiskInUse) -> tuple[Cell, ...]:
     return (
-        Cell(disk.stage, note=disk.folder or "pgdyno's own folder"),
+        Cell(disk.stage, note=disk.folder or OWN_FOLDER),
         _rate(disk.reads_per_s),
         _time(disk.read_s),
         Cell(NOTHING if disk.reading is None else f"{disk.reading.mid:.2f}"),
