@@ -52,16 +52,7 @@ from pgdyno.analysis.resource_facts import ProcessRow, ProcessUse
 from pgdyno.analysis.run import analyse
 from pgdyno.analysis.server_facts import ServerRow, ServersFacts, UnlikeSetting
 from pgdyno.analysis.setting_facts import ServerSetting
-from pgdyno.analysis.snapshot_facts import (
-    PlanByRound,
-    PlanChange,
-    PlanDifference,
-    Plans,
-    StatementRow,
-    StatementUse,
-    TableRow,
-    TableUse,
-)
+from pgdyno.analysis.snapshot_facts import StatementRow, TableRow
 from pgdyno.analysis.storage import storage_facts
 from pgdyno.analysis.storage_steps import STEPS
 from pgdyno.analysis.wal_facts import StageWal, WalPart, WalShares, WalTransactions
@@ -76,6 +67,7 @@ from pgdyno.model.workload import Face, Tpcc, Workload
 from pgdyno.report import ceiling, climb, curve, drill, html, proof, storage
 from pgdyno.store import RunFile
 from tests.data import climbs, drills, proofs
+from tests.data.counted import GROWN, USED, plans
 from tests.data.curves import CURVE, KEPT
 from tests.data.hostile import ENDS
 from tests.data.hosts import DRIVEN
@@ -91,8 +83,6 @@ from tests.data.windows import PLANTED
 MS = 1_000_000
 LONG = "wal-compression-and-full-page-writes-with-checksums-of-the-second-disk-array"
 ENGINE = "pgbench (PostgreSQL) 18.6"
-USED = StatementUse(1.27, 12_345.0, 5.1e-4, 1.0, 1_234.0, 2.3e5, 99.0, 2.3, 0.1, 7.0, 1e-4, 2e-4)
-GROWN = TableUse(37e9, 612e6, 3_451.0, 0.74, 12_040.0, 1.0, 2.0, 123_456.0, 5.0)
 SAID = PgbenchSummary(
     ENGINE, 1_234_567, 1_000, 33_333, 98_765.4, 0.0101, 0.0033, 0.0021,
     (PgbenchStatement("tpcb", "UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid"
@@ -268,12 +258,7 @@ def _with_what_the_server_counted(facts: Facts) -> Facts:
             for number in (1, 2)
         ),
         tables=tuple(TableRow(f"{LONG[:40]}_{n}", (GROWN,) * len(names)) for n in (1, 2)),
-        plans=Plans(
-            34, (PlanChange("no_stock", names[0], 2, f"Seq Scan on {LONG}", "Index Scan"),),
-            (PlanDifference("pay_name", tuple(f"Index Scan by {LONG}_{n}" for n in names)),),
-            (("no_items", f"relation {LONG} does not exist"),),
-            (PlanByRound("no_stock", names[0], ((f"Seq Scan on {LONG}", (1,)), (LONG, (2,)))),),
-        ),
+        plans=plans(names, LONG),
         processes=tuple(
             ProcessRow(role, (ProcessUse(cpus, waiting, read, written),) * (len(names) - 1)
                        + (ProcessUse(cpus, None, None, None),))

@@ -63,7 +63,8 @@ def views(stages: int) -> ServerViews:
         ),
         indexes=tuple(
             IndexRow(f"{LONG}_pkey_{number}", LONG,
-                     each(IndexUse(12_345.0 * number, 23_456.0 * number, 1.2e9, 3.4e6)))
+                     each(IndexUse(12_345.0 * number, 23_456.0 * number, 1.2e9, 3.4e6,
+                                   2_345.0 * number)))
             for number in range(3)
         ),
         levels=(

@@ -22,6 +22,8 @@ class StatementUse:
     temp_blocks: float | None = None  # of one call, read and written
     plan_s: float | None = None  # of one call; None: nothing was planned, or it is not counted
     io_s: float | None = None  # of one call, of its time; None: there was none, or it is not taken
+    wal_records: float | None = None  # of one call; None: not counted, before 13
+    wal_fpi: float | None = None  # full page images among them
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,16 @@ class TableUse:
     analyzes: float
     scanned_rows_per_s: float  # read by sequential scans
     freeze_age: float | None  # transactions since its oldest row may have been frozen, at the end
+    live_rows: float | None = None  # at the end, as the server estimates them
+    moved_per_s: float | None = None  # updates onto another page; None: not counted, before 16
+    sequential_scans_per_s: float | None = None
+    index_scans_per_s: float | None = None
+    vacuum_s: float | None = None  # that vacuums took in a window; None: not taken, before 18
+    analyze_s: float | None = None
+    since_vacuum_s: float | None = None  # at the end, since the last one; None: there was none
+    since_analyze_s: float | None = None
+    inserted_since_vacuum: float | None = None  # rows, at the end; None: not counted, before 13
+    modified_since_analyze: float | None = None  # rows, at the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +100,27 @@ class PlanByRound:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanEstimate:
+    """What the planner expected of a plan, on average over the windows of a stage that had it."""
+
+    begin_cost: float | None  # in the planner's own unit; None: it was not met at that end
+    end_cost: float | None
+    begin_rows: float | None
+    end_rows: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """A generic plan of a statement, stage by stage."""
+
+    statement: str
+    kind: str  # of the transaction that sends it
+    shape: str  # the plan's nodes in one line
+    nodes: tuple[str, ...]  # each that has more to tell, with its conditions
+    stages: tuple[PlanEstimate | None, ...]  # in the order of the plan; None: not met there
+
+
+@dataclass(frozen=True, slots=True)
 class Plans:
     """The plans of the workload's statements at both ends of the windows."""
 
@@ -96,3 +129,4 @@ class Plans:
     differences: tuple[PlanDifference, ...]
     refused: tuple[tuple[str, str], ...]  # a statement without a known plan, and the server's word
     by_round: tuple[PlanByRound, ...] = ()
+    rows: tuple[PlanRow, ...] = ()  # each that was met, by statement

@@ -8,14 +8,17 @@ is divided by their seconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from statistics import fmean
+from typing import Any
 
 from pgdyno.analysis.snapshot_facts import (
     PlanByRound,
     PlanChange,
     PlanDifference,
+    PlanEstimate,
+    PlanRow,
     Plans,
     StatementRow,
     StatementUse,
@@ -23,6 +26,8 @@ from pgdyno.analysis.snapshot_facts import (
     TableUse,
 )
 from pgdyno.analysis.timeline_facts import Mark
+from pgdyno.model.plan_nodes import BELOW, OF_SHAPE, TYPE, Node
+from pgdyno.model.record_json import json_value
 from pgdyno.model.resets import DATABASES, began_anew
 from pgdyno.model.run import Cell, SnapshotRows, TrialRecord
 from pgdyno.model.sampler_gaps import in_time
@@ -180,6 +185,8 @@ def _statement_use(total: Mapping[str, float], seconds: float) -> StatementUse:
         temp_blocks=of_a_call("temp_blks_read", "temp_blks_written"),
         plan_s=of_a_call("plan_s") or None,
         io_s=of_a_call("read_s", "write_s") or None,
+        wal_records=of_a_call("wal_records"),
+        wal_fpi=of_a_call("wal_fpi"),
     )
 
 
@@ -208,7 +215,8 @@ def changes_rows(record: TrialRecord, snapshots: Sequence[SnapshotRows]) -> bool
 
 
 _COUNTED = ("inserted", "updated", "hot_updated", "deleted", "vacuums", "analyzes",
-            "seq_rows_read")  # fmt: skip
+            "seq_rows_read", "seq_scans", "index_scans", "moved_updated", "vacuum_s",
+            "analyze_s")  # fmt: skip
 
 
 def _table_uses(windows: Sequence[Ends]) -> dict[str, TableUse]:
@@ -219,7 +227,7 @@ def _table_uses(windows: Sequence[Ends]) -> dict[str, TableUse]:
             grown = grown_by(before.get(str(row["relation"])), row)
             if str(row["relation"]) not in before and len(before) >= MOST:
                 continue  # whether it is new, or was not among those that were read, nobody knows
-            if all(grown[name] >= 0 for name in _COUNTED):
+            if all(grown.get(name, 0.0) >= 0 for name in _COUNTED):
                 use = _table_use(row, grown, window.seconds)
                 found.setdefault(str(row["relation"]), []).append(use)
     return {name: _mean(uses) for name, uses in found.items()}
@@ -227,7 +235,10 @@ def _table_uses(windows: Sequence[Ends]) -> dict[str, TableUse]:
 
 def _table_use(row: Row, grown: Mapping[str, float], seconds: float) -> TableUse:
     updated = grown["updated"]
-    age = row["freeze_age"]
+
+    def in_a_second(name: str) -> float | None:
+        return grown[name] / seconds if name in grown else None
+
     return TableUse(
         bytes=number(row["bytes"]) + number(row["index_bytes"]),
         grown_bytes=grown["bytes"] + grown["index_bytes"],
@@ -237,22 +248,31 @@ def _table_use(row: Row, grown: Mapping[str, float], seconds: float) -> TableUse
         vacuums=grown["vacuums"],
         analyzes=grown["analyzes"],
         scanned_rows_per_s=grown["seq_rows_read"] / seconds,
-        freeze_age=number(age) if is_number(age) else None,
+        moved_per_s=in_a_second("moved_updated"),
+        sequential_scans_per_s=in_a_second("seq_scans"),
+        index_scans_per_s=in_a_second("index_scans"),
+        vacuum_s=grown.get("vacuum_s"),
+        analyze_s=grown.get("analyze_s"),
+        **{name: _level(row, name) for name in _LEVELS},
     )
+
+
+_LEVELS = ("freeze_age", "live_rows", "since_vacuum_s", "since_analyze_s",
+           "inserted_since_vacuum", "modified_since_analyze")  # fmt: skip
+
+
+def _level(row: Row, name: str) -> float | None:
+    """None: a version does not have it, or there is none."""
+    value = row.get(name)
+    return number(value) if is_number(value) else None
 
 
 def _mean(uses: Sequence[TableUse]) -> TableUse:
-    return TableUse(
-        bytes=fmean(one.bytes for one in uses),
-        grown_bytes=fmean(one.grown_bytes for one in uses),
-        changed_per_s=fmean(one.changed_per_s for one in uses),
-        hot_share=mean_of_known([one.hot_share for one in uses]),
-        dead_rows=fmean(one.dead_rows for one in uses),
-        vacuums=fmean(one.vacuums for one in uses),
-        analyzes=fmean(one.analyzes for one in uses),
-        scanned_rows_per_s=fmean(one.scanned_rows_per_s for one in uses),
-        freeze_age=mean_of_known([one.freeze_age for one in uses]),
-    )
+    names = (one.name for one in fields(TableUse))
+    means: dict[str, Any] = {
+        name: mean_of_known([getattr(one, name) for one in uses]) for name in names
+    }
+    return TableUse(**means)
 
 
 def mean_of_known(values: Sequence[float | None]) -> float | None:
@@ -336,6 +356,7 @@ def plan_facts(
             for name, shapes in sorted(of_stage.items())
             if len(found := shapes.items()) > 1
         ),
+        rows=tuple(_plan_rows(by_stage)),
     )
 
 
@@ -390,3 +411,41 @@ def _begun_with(windows: Sequence[Ends]) -> dict[str, dict[str, list[int]]]:
 def _only(shapes: Mapping[str, Sequence[int]]) -> str | None:
     """The plan of all rounds; None: not known, or it is not the stage that decides which it is."""
     return next(iter(shapes)) if len(shapes) == 1 else None
+
+
+def _plan_rows(by_stage: Mapping[str, Sequence[Ends]]) -> Iterator[PlanRow]:
+    """Each plan that was met at an end of a window, with what the planner expected of it there."""
+    met: dict[tuple[str, str, str, str], dict[str, tuple[list[Row], list[Row]]]] = {}
+    for stage, windows in by_stage.items():
+        for window in windows:
+            for side, rows in enumerate((window.begin, window.end)):
+                for row in filter(lambda one: one["shape"], rows):
+                    kind, plan = str(row["kind"]), str(row.get("plan", ""))
+                    key = _name(row), kind, str(row["shape"]), plan
+                    met.setdefault(key, {}).setdefault(stage, ([], []))[side].append(row)
+    for (statement, kind, shape, plan), stages in sorted(met.items()):
+        uses = (_estimate(*stages[one]) if one in stages else None for one in by_stage)
+        yield PlanRow(statement, kind, shape, tuple(_nodes(plan)), tuple(uses))
+
+
+def _estimate(begin: Sequence[Row], end: Sequence[Row]) -> PlanEstimate:
+    costs, rows = (
+        [mean_of_known([_level(row, name) for row in side]) for side in (begin, end)]
+        for name in ("cost", "rows")
+    )
+    return PlanEstimate(*costs, *rows)
+
+
+def _nodes(plan: str) -> Iterator[str]:
+    """The nodes from the top, with what the plan's one line does not tell of them."""
+    nodes: list[Node] = [json_value(plan)] if plan else []
+    while nodes:
+        node = nodes.pop(0)
+        nodes = [*node.get(BELOW, ()), *nodes]
+        told = [
+            f"{name} {', '.join(map(str, value)) if isinstance(value, list) else value}"
+            for name, value in node.items()
+            if name not in (TYPE, BELOW, *OF_SHAPE) and value not in (False, None)
+        ]
+        if told:
+            yield f"{node[TYPE]}: {', '.join(told)}"

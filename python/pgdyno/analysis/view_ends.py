@@ -166,6 +166,9 @@ def index_rows(
     )))  # fmt: skip
 
 
+_OF_SCANS = ("scans", "rows_read", "rows_fetched")
+
+
 def _index_uses(windows: Sequence[Ends]) -> dict[Key, IndexUse]:
     names = ("relation", "of_table")
     found: dict[Key, list[IndexUse]] = {}
@@ -173,10 +176,11 @@ def _index_uses(windows: Sequence[Ends]) -> dict[Key, IndexUse]:
         before = _by(names, window.begin)
         for key, row in _by(names, window.end).items():
             grown = grown_by(before.get(key), row)
-            if key in before and min(grown["scans"], grown["rows_read"]) >= 0:
+            if key in before and min(grown[name] for name in _OF_SCANS) >= 0:
                 found.setdefault(key, []).append(IndexUse(
                     grown["scans"] / window.seconds, grown["rows_read"] / window.seconds,
                     number(row["bytes"]), grown["bytes"],
+                    grown["rows_fetched"] / window.seconds,
                 ))  # fmt: skip
     return {key: _mean_index(uses) for key, uses in found.items()}
 
@@ -187,6 +191,7 @@ def _mean_index(uses: Sequence[IndexUse]) -> IndexUse:
         fmean(one.rows_per_s for one in uses),
         fmean(one.bytes for one in uses),
         fmean(one.grown_bytes for one in uses),
+        fmean(one.fetched_per_s for one in uses),
     )
 
 

@@ -80,6 +80,7 @@ class IndexUse:
     rows_per_s: float  # entries that scans returned
     bytes: float  # at the end
     grown_bytes: float  # in a window
+    fetched_per_s: float  # rows of the table, by plain index scans
 
 
 @dataclass(frozen=True, slots=True)

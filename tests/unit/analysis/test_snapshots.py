@@ -7,6 +7,7 @@ from typing import Literal
 
 import pytest
 
+from pgdyno.analysis.snapshot_facts import PlanEstimate
 from pgdyno.analysis.snapshots import (
     analyze_marks,
     plan_facts,
@@ -67,6 +68,7 @@ def test_a_statement_counts_what_it_took_in_the_windows_of_its_stage() -> None:
 
 def test_a_statement_tells_blocks_and_times_where_they_are_counted() -> None:
     counted = {
+        "wal_records": 30, "wal_fpi": 2,
         "shared_blks_read": 20, "shared_blks_hit": 400, "shared_blks_dirtied": 40,
         "shared_blks_written": 10, "temp_blks_read": 6, "temp_blks_written": 4, "plan_s": 0.0,
         "read_s": 0.5, "write_s": 0.1,
@@ -77,6 +79,7 @@ def test_a_statement_tells_blocks_and_times_where_they_are_counted() -> None:
     assert use is not None
     assert (use.read_blocks, use.hit_blocks, use.dirtied_blocks) == (0.1, 2.0, 0.2)
     assert (use.written_blocks, use.temp_blocks) == (0.05, 0.05)
+    assert (use.wal_records, use.wal_fpi) == (0.15, 0.01)
     assert use.io_s == pytest.approx(0.003)
     assert use.plan_s is None, "nothing was planned, or track_planning is off"
 
@@ -220,6 +223,34 @@ def test_tables_tell_what_became_of_them() -> None:
     assert use.changed_per_s == pytest.approx(100 / SECONDS)
 
 
+def test_tables_tell_how_they_were_read_and_what_waits_for_vacuum() -> None:
+    counts: dict[str, Cell] = {
+        "seq_scans": 2, "index_scans": 30, "moved_updated": 4, "vacuum_s": 0.5, "analyze_s": 0.25
+    }  # fmt: skip
+    levels: dict[str, Cell] = {
+        "live_rows": 900, "modified_since_analyze": 12, "inserted_since_vacuum": 34,
+        "since_vacuum_s": 5.0, "since_analyze_s": 6.0,
+    }  # fmt: skip
+    begun = {**TABLE, **levels, **dict.fromkeys(counts, 0)}
+    (row,) = table_rows(["one"], TRIALS, {1: read("tables", [begun], [{**begun, **counts}])})
+
+    (use,) = row.stages
+    assert use is not None
+    assert use.sequential_scans_per_s == pytest.approx(2 / SECONDS)
+    assert use.index_scans_per_s == pytest.approx(30 / SECONDS)
+    assert use.moved_per_s == pytest.approx(4 / SECONDS)
+    assert (use.vacuum_s, use.analyze_s, use.live_rows) == (0.5, 0.25, 900)
+    assert (use.modified_since_analyze, use.inserted_since_vacuum) == (12, 34)
+    assert (use.since_vacuum_s, use.since_analyze_s) == (5.0, 6.0)
+
+
+def test_what_a_version_does_not_count_of_a_table_is_not_known() -> None:
+    (row,) = table_rows(["one"], TRIALS, {1: read("tables", [TABLE], [TABLE])})
+    assert row.stages[0] is not None
+    assert (row.stages[0].vacuum_s, row.stages[0].inserted_since_vacuum) == (None, None)
+    assert row.stages[0].moved_per_s is None
+
+
 def test_a_table_that_was_never_updated_has_no_hot_share() -> None:
     (row,) = table_rows(["one"], TRIALS, {1: read("tables", [TABLE], [TABLE])})
     assert row.stages[0] is not None
@@ -262,6 +293,24 @@ def test_a_plan_that_changed_in_a_window_is_told_with_both() -> None:
     assert (change.statement, change.round) == ("no_stock", 2)
     assert (change.before, change.after) == ("Index Scan stock", "Seq Scan stock")
     assert found.differences == ()
+
+
+def test_each_plan_is_told_with_its_nodes_and_what_was_expected_of_it() -> None:
+    cond = '{"Node Type":"Limit","Parallel Aware":false,"Plans":[{"Node Type":"Index Scan","Index '
+    begin: dict[str, Cell] = {
+        **plan("Limit (Index Scan stock_pk)"), "cost": 8.5, "rows": 1,
+        "plan": cond + 'Name":"stock_pk","Index Cond":"(a = $1)","Sort Key":["b","c"]}]}',
+    }  # fmt: skip
+    end, seq = {**begin, "cost": 9.5, "rows": 3}, {**plan("Seq Scan stock"), "cost": 99.0}
+    found = plan_facts(["one", "two"], TRIALS, {1: read("plans", [begin], [end]),
+                                                2: read("plans", [begin], [seq])})  # fmt: skip
+    assert found is not None
+    index, whole = found.rows
+    assert (index.statement, index.kind) == ("no_stock", "new_order")
+    assert index.nodes == ("Index Scan: Index Cond (a = $1), Sort Key b, c",)
+    assert index.stages == (PlanEstimate(8.5, 9.5, 1.0, 3.0), None)
+    assert (whole.shape, whole.nodes) == ("Seq Scan stock", ())
+    assert whole.stages == (PlanEstimate(None, 99.0, None, None), None)
 
 
 def test_plans_that_differ_between_stages_are_told_and_unknown_ones_do_not_differ() -> None:

@@ -10,6 +10,8 @@ from pgdyno.analysis.snapshot_facts import (
     PlanByRound,
     PlanChange,
     PlanDifference,
+    PlanEstimate,
+    PlanRow,
     Plans,
     StatementRow,
     StatementUse,
@@ -19,7 +21,12 @@ from pgdyno.analysis.snapshot_facts import (
 from pgdyno.report.document import Points, Table, Text
 from pgdyno.report.sections.statements import SHOWN_MAX, section
 
-STOCK = TableUse(2e9, 35e6, 812.0, 0.91, 12_040.0, 1.0, 0.0, 0.0, 5.0)
+STOCK = TableUse(
+    2e9, 35e6, 812.0, 0.91, 12_040.0, 1.0, 0.0, 30.0, 5.0, live_rows=100_000.0, moved_per_s=7.0,
+    sequential_scans_per_s=0.5, index_scans_per_s=99.5, vacuum_s=1.2, analyze_s=0.0,
+    since_vacuum_s=12.0, since_analyze_s=3_600.0, inserted_since_vacuum=11.0,
+    modified_since_analyze=1_234.0,
+)  # fmt: skip
 STILL = TableUse(10_000.0, 0.0, 0.0, None, 0.0, 0.0, 0.0, 0.0, 5.0)
 NONE = Plans(34, (), (), ())
 
@@ -34,7 +41,9 @@ def test_nothing_is_said_where_nothing_was_read(facts: Facts) -> None:
 
 
 def test_a_statement_tells_what_a_call_took(facts: Facts) -> None:
-    use = StatementUse(0.412, 812.0, 0.00051, 1.0, 0.25, 230.0)
+    use = StatementUse(
+        0.412, 812.0, 0.00051, 1.0, 0.25, 230.0, wal_records=2.5, wal_fpi=0.012
+    )  # fmt: skip
     one = section(found(facts, statements=(StatementRow("no_stock", "new_order", (use, None)),)))
     assert one is not None
     table, about = one.blocks
@@ -43,7 +52,10 @@ def test_a_statement_tells_what_a_call_took(facts: Facts) -> None:
     (name, cell, other) = table.rows[0]
     assert (name.text, name.note) == ("no_stock", "new order")
     assert cell.text == "0.41"
-    assert cell.note == "812/s, of 510 µs, 0.25 blocks read, 230 B of WAL"
+    assert cell.note == (
+        "812/s, of 510 µs, 1 row, 0.25 blocks read, 230 B of WAL, 2.5 WAL records,"
+        " 0.012 full page images"
+    )
     assert other.tone == "quiet"
 
 
@@ -62,13 +74,13 @@ def test_leaders_are_shown_once_and_say_by_what_they_lead(facts: Facts) -> None:
     name, cell = table.rows[-1][:2]
     assert (name.text, name.note) == (led.statement, "new order; no. 1 by calls, no. 3 by WAL")
     assert cell.note == (
-        "812/s, of 510 µs, I/O 100 µs, planning 20.0 µs, 0.25 blocks read, 12 hit, 1.1 dirtied,"
-        " 0.02 written, 3 temporary blocks"
+        "812/s, of 510 µs, I/O 100 µs, planning 20.0 µs, 1 row, 0.25 blocks read, 12 hit,"
+        " 1.1 dirtied, 0.02 written, 3 temporary blocks"
     )
 
 
 def test_what_is_next_to_nothing_of_a_call_is_left_out(facts: Facts) -> None:
-    use = StatementUse(0.412, 812.0, 0.001, 1.0, 0.009, None, 0.01, 0.0, None, None, 9e-6, 1e-5)
+    use = StatementUse(0.412, 812.0, 0.001, 0.0, 0.009, None, 0.01, 0.0, None, None, 9e-6, 1e-5)
     one = section(found(facts, statements=(StatementRow("s", "", (use, None)),)))
     assert one is not None
     table, about = one.blocks
@@ -81,12 +93,51 @@ def test_tables_that_stand_still_are_left_out(facts: Facts) -> None:
     rows = (TableRow("stock", (STOCK, STOCK)), TableRow("item", (STILL, STILL)))
     one = section(found(facts, tables=rows))
     assert one is not None
-    (table,) = one.blocks
+    tables = [block for block in one.blocks if isinstance(block, Table)]
+    assert [[row[0].text for row in table.rows] for table in tables] == [["stock"]] * 3
+    assert all(table.folded for table in tables)
+    became, read, left = (table.rows[0][1] for table in tables)
+    assert became.note == (
+        "33.4 MiB more, 812 rows/s changed, 91% of updates HOT, 7 updates/s onto another page,"
+        " 100,000 rows live"
+    )
+    assert (read.text, read.note) == (
+        "100/s", "99.5/s by index, 0.5/s in sequence, 30 rows/s read in sequence"
+    )  # fmt: skip
+    assert (left.text, left.note) == (
+        "12,040",
+        "VACUUM 1× took 1.20 s, the last 12 s ago, last ANALYZE 1 h 00 min ago, 11 rows inserted"
+        " since a VACUUM, 1,234 rows changed since an ANALYZE",
+    )
+
+
+def test_what_a_version_does_not_count_is_not_told_as_zero(facts: Facts) -> None:
+    old = TableUse(2e9, 0.0, 0.0, None, 0.0, 1.0, 0.0, 0.0, 5.0)
+    one = section(found(facts, tables=(TableRow("stock", (old, STILL)),)))
+    assert one is not None
+    (left,) = one.blocks
+    assert isinstance(left, Table)
+    assert [(cell.text, cell.note) for cell in left.rows[0][1:]] == [
+        ("0", "VACUUM 1×"),
+        ("0", None),
+    ]
+
+
+def test_plans_are_told_in_full_with_what_the_planner_expected(facts: Facts) -> None:
+    same, other = PlanEstimate(8.44, 8.44, 1.0, 1.0), PlanEstimate(8.44, 912.0, 1.0, None)
+    row = PlanRow("no_stock", "new_order", "Index Scan stock", ("Index Scan: Index Cond (a = $1)",),
+                  (same, other))  # fmt: skip
+    once = replace(row, kind="", nodes=(), stages=(None, same))
+    one = section(found(facts, plans=replace(NONE, rows=(row, once))))
+    assert one is not None
+    table = one.blocks[-1]
     assert isinstance(table, Table)
-    assert [row[0].text for row in table.rows] == ["stock"]
-    note = table.rows[0][1].note
-    assert note is not None
-    assert "812 rows/s changed, 91% of updates HOT, 12,040 rows dead, VACUUM 1×" in note
+    assert table.folded
+    assert [(cell.text, cell.note) for cell in table.rows[0]] == [
+        ("no_stock", "new order"), ("Index Scan stock", "Index Scan: Index Cond (a = $1)"),
+        ("8.44", "1 row"), ("8.44 → 912", "1 → – rows"),
+    ]  # fmt: skip
+    assert table.rows[1][2].text == "–"
 
 
 def test_plans_that_stay_are_one_sentence(facts: Facts) -> None:

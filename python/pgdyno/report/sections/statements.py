@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.snapshot_facts import (
     PlanByRound,
     PlanChange,
     PlanDifference,
+    PlanEstimate,
+    PlanRow,
     Plans,
     StatementRow,
     StatementUse,
@@ -16,16 +18,18 @@ from pgdyno.analysis.snapshot_facts import (
     TableUse,
 )
 from pgdyno.analysis.words import NOTHING
-from pgdyno.model.units import bytes_text, digits_text, ns_text
+from pgdyno.model.units import bytes_text, digits_text, ns_text, seconds_text
 from pgdyno.model.wording import listed, plural
-from pgdyno.report.document import Block, Cell, Points, Section, Table, Text, columns
+from pgdyno.report.document import Block, Cell, Column, Points, Section, Table, Text, columns
 
 SHOWN_MAX = 12  # rows of a table
-_LEAST = 0.01  # blocks of a call, and share of its time: less is left out
+PLANS_MAX = 100
+_LEAST = 0.01  # blocks or rows of a call, and share of its time: less is left out
 _ABOUT = (
     "Statements that lead by calls, WAL, blocks read or temporary blocks are there, too, and say so"
-    " by their best place in any stage. Times of planning and of I/O are told where the server"
-    " takes them; less than 0.01 blocks, or 1% of the time, is left out."
+    " by their best place in any stage. Rows are those that a call returned or changed. Times of"
+    " planning and of I/O are told where the server takes them; less than 0.01 blocks, rows or"
+    " records, or 1% of the time, is left out."
 )
 _TEXT_MAX = 80  # characters of a statement that has no name
 _QUIET = Cell(NOTHING, "quiet")
@@ -42,8 +46,9 @@ def _blocks(facts: Facts) -> Iterator[Block]:
     if facts.statements:
         yield _statements(facts.statements, names)
         yield Text(_ABOUT, "quiet")
-    if changed := [one for one in facts.tables if _moved(one)]:
-        yield _tables(changed, names)
+    for told in _OF_TABLES:
+        if rows := [one for one in facts.tables if _is_told(one, told[1])]:
+            yield _tables(rows, names, *told)
     if facts.plans is not None:
         yield from _plans(facts.plans, names)
 
@@ -82,37 +87,56 @@ def _statement(use: StatementUse | None) -> Cell:
     for seconds, what in ((use.io_s, "I/O"), (use.plan_s, "planning")):
         told = seconds is not None and seconds >= _LEAST * (use.mean_s or 0.0)
         parts += [f"{what} {ns_text((seconds or 0.0) * 1e9)}"] if told else []
-    for blocks, done in (
+    parts += _some(use.rows, "rows", "row")
+    for count, what in (
         (use.read_blocks, "blocks read"), (use.hit_blocks, "hit"),
         (use.dirtied_blocks, "dirtied"), (use.written_blocks, "written"),
         (use.temp_blocks, "temporary blocks"),
     ):  # fmt: skip
-        parts += [f"{digits_text(blocks, 2)} {done}"] if blocks and blocks >= _LEAST else []
-    parts += [f"{bytes_text(round(use.wal_bytes))} of WAL"] if use.wal_bytes else []
+        parts += _some(count, what)
+    if use.wal_bytes:
+        parts.append(f"{bytes_text(round(use.wal_bytes))} of WAL")
+        parts += [*_some(use.wal_records, "WAL records", "WAL record")]
+        parts += _some(use.wal_fpi, "full page images", "full page image")
     return Cell(f"{use.sessions:.2f}", note=", ".join(parts))
 
 
-def _moved(row: TableRow) -> bool:
-    return any(
-        use is not None
-        and (use.changed_per_s or use.grown_bytes or use.vacuums or use.scanned_rows_per_s)
-        for use in row.stages
-    )
+def _some(count: float | None, many: str, one: str | None = None) -> list[str]:
+    """Of one call."""
+    if not count or count < _LEAST:
+        return []
+    text = digits_text(count, 2)
+    return [f"{text} {one if one and text == '1' else many}"]
 
 
-def _tables(rows: Sequence[TableRow], names: Sequence[str]) -> Table:
+# -- tables ---------------------------------------------------------------------------------------
+
+
+def _is_told(row: TableRow, parts_of: Callable[[TableUse], list[str]]) -> bool:
+    return any(use is not None and parts_of(use) for use in row.stages)
+
+
+def _tables(
+    rows: Sequence[TableRow],
+    names: Sequence[str],
+    caption: str,
+    parts_of: Callable[[TableUse], list[str]],
+    value_of: Callable[[TableUse], str],
+) -> Table:
+    """Those of which there is something to tell."""
     shown = rows[:SHOWN_MAX]
-    caption = (
-        "Tables with their indexes: size at the end of a window, and what became of them in it."
-        + _others(len(rows) - len(shown), "table")
-    )
-    body = tuple((Cell(one.table), *(_table(use) for use in one.stages)) for one in shown)
-    return Table(caption, columns("table", *names), body, folded=True)
+
+    def cell(use: TableUse | None) -> Cell:
+        if use is None:
+            return _QUIET
+        return Cell(value_of(use), note=", ".join(parts_of(use)) or None)
+
+    body = tuple((Cell(one.table), *(cell(use) for use in one.stages)) for one in shown)
+    told = caption + _others(len(rows) - len(shown), "table")
+    return Table(told, columns("table", *names), body, folded=True)
 
 
-def _table(use: TableUse | None) -> Cell:
-    if use is None:
-        return _QUIET
+def _became(use: TableUse) -> list[str]:
     parts = []
     if use.grown_bytes:
         grown = bytes_text(abs(round(use.grown_bytes)))
@@ -121,15 +145,72 @@ def _table(use: TableUse | None) -> Cell:
         parts.append(f"{digits_text(use.changed_per_s)} rows/s changed")
     if use.hot_share is not None:
         parts.append(f"{use.hot_share:.0%} of updates HOT")
-    if use.dead_rows:
-        parts.append(f"{use.dead_rows:,.0f} rows dead")
-    if use.vacuums:
-        parts.append(f"VACUUM {digits_text(use.vacuums, 2)}×")
-    if use.analyzes:
-        parts.append(f"ANALYZE {digits_text(use.analyzes, 2)}×")
+    if use.moved_per_s:
+        parts.append(f"{digits_text(use.moved_per_s)} updates/s onto another page")
+    if parts and use.live_rows:
+        parts.append(f"{use.live_rows:,.0f} rows live")
+    return parts
+
+
+def _read(use: TableUse) -> list[str]:
+    parts = []
+    if use.index_scans_per_s:
+        parts.append(f"{digits_text(use.index_scans_per_s)}/s by index")
+    if use.sequential_scans_per_s:
+        parts.append(f"{digits_text(use.sequential_scans_per_s)}/s in sequence")
     if use.scanned_rows_per_s:
-        parts.append(f"{digits_text(use.scanned_rows_per_s)} rows/s scanned in sequence")
-    return Cell(bytes_text(round(use.bytes)), note=", ".join(parts) or None)
+        parts.append(f"{digits_text(use.scanned_rows_per_s)} rows/s read in sequence")
+    return parts
+
+
+def _scans(use: TableUse) -> str:
+    scans_per_s = (use.index_scans_per_s or 0.0) + (use.sequential_scans_per_s or 0.0)
+    return f"{digits_text(scans_per_s)}/s" if scans_per_s else "0"
+
+
+def _cleaned(use: TableUse) -> list[str]:
+    parts = []
+    for what, times, took_s, ago_s in (
+        ("VACUUM", use.vacuums, use.vacuum_s, use.since_vacuum_s),
+        ("ANALYZE", use.analyzes, use.analyze_s, use.since_analyze_s),
+    ):
+        done = f"{what} {digits_text(times, 2)}×"
+        took = [f"took {ns_text(took_s * 1e9)}"] if took_s else []
+        ago = f"{seconds_text(max(0.0, ago_s))} ago" if ago_s is not None else None
+        if times:
+            parts += [" ".join((done, *took)), *([f"the last {ago}"] if ago else [])]
+        elif ago:
+            parts.append(f"last {what} {ago}")
+    for rows, since in (
+        (use.inserted_since_vacuum, "inserted since a VACUUM"),
+        (use.modified_since_analyze, "changed since an ANALYZE"),
+    ):
+        parts += [f"{rows:,.0f} rows {since}"] if rows else []
+    return parts
+
+
+_OF_TABLES: Sequence[
+    tuple[str, Callable[[TableUse], list[str]], Callable[[TableUse], str]]
+] = (
+    (
+        "Tables with their indexes: size at the end of a window, and what became of them in it. An"
+        " update is HOT where it changed no index; one that found no room goes onto another page.",
+        _became, lambda use: bytes_text(round(use.bytes)),
+    ),
+    (
+        "How tables were read: scans a second. One in sequence reads all of a table, unless a"
+        " limit ends it; one by index reads what it looks for.",
+        _read, _scans,
+    ),
+    (
+        "Dead rows of tables at the end of a window, with what VACUUM and ANALYZE did in it, when"
+        " they last ended, and the rows since, by which autovacuum decides when they are due.",
+        _cleaned, lambda use: f"{use.dead_rows:,.0f}",
+    ),
+)  # fmt: skip
+
+
+# -- plans ----------------------------------------------------------------------------------------
 
 
 def _plans(plans: Plans, names: Sequence[str]) -> Iterator[Block]:
@@ -159,6 +240,41 @@ def _plans(plans: Plans, names: Sequence[str]) -> Iterator[Block]:
     if plans.refused:
         yield Text("The server made no plan of these statements:", "quiet")
         yield Points(tuple(f"{name}: {why}." for name, why in plans.refused), "quiet")
+    if plans.rows:
+        yield _whole_plans(plans.rows, names)
+
+
+def _whole_plans(rows: Sequence[PlanRow], names: Sequence[str]) -> Table:
+    shown = rows[:PLANS_MAX]
+    caption = (
+        "Plans in full, with the cost of each stage as the planner expects it, in its own unit,"
+        " where a page read in sequence is 1 by default, and the rows. An arrow leads from the"
+        " begin of a window to its end." + _others(len(rows) - len(shown), "plan")
+    )
+    body = tuple(
+        (
+            Cell(one.statement, note=one.kind.replace("_", " ") or None),
+            Cell(one.shape, note="; ".join(one.nodes) or None),
+            *(_expected(use) for use in one.stages),
+        )
+        for one in shown
+    )
+    heads = (Column("statement", align="left"), Column("plan", align="left"))
+    return Table(caption, (*heads, *map(Column, names)), body, folded=True)
+
+
+def _expected(use: PlanEstimate | None) -> Cell:
+    if use is None:
+        return _QUIET
+    rows = _between(use.begin_rows, use.end_rows)
+    return Cell(
+        _between(use.begin_cost, use.end_cost), note=f"{rows} {'row' if rows == '1' else 'rows'}"
+    )
+
+
+def _between(begin: float | None, end: float | None) -> str:
+    first, last = (NOTHING if one is None else digits_text(one) for one in (begin, end))
+    return first if first == last else f"{first} → {last}"
 
 
 def _changes(changes: Sequence[PlanChange]) -> Iterator[str]:

@@ -198,7 +198,9 @@ def _indexes(views: ServerViews, names: Names) -> Iterator[Block]:
     used = [one for one in views.indexes if not one.unused]
     unused = [one for one in views.indexes if one.unused]
     for found, caption, cell in (
-        (used, "Indexes by their scans, with size and growth.", _index_cell),
+        (used, "Indexes by their scans, with the entries that these returned, rows of the table"
+         " that they fetched, size and growth. Scans of the index alone and by bitmaps fetch no row"
+         " themselves.", _index_cell),
         (unused, "Indexes that no scan used in any window. That a unique one is checked by every"
          " insertion is not counted as a scan.", _size_cell),
     ):  # fmt: skip
@@ -212,7 +214,8 @@ def _indexes(views: ServerViews, names: Names) -> Iterator[Block]:
 
 
 def _index_cell(use: IndexUse) -> Cell:
-    parts = [_ops(use.rows_per_s, "entries"), *_size(use)]
+    fetched = f"{_ops(use.fetched_per_s, 'rows')} fetched"
+    parts = [_ops(use.rows_per_s, "entries"), fetched, *_size(use)]
     return Cell(f"{digits_text(use.scans_per_s)}/s", note=", ".join(parts))
 
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import psycopg
 
+from pgdyno.model.plan_nodes import BELOW, OF_SHAPE, TYPE, Node
 from pgdyno.sample.sampler import Column, Found, Label, Snapshot, Subject
 from pgdyno.sample.statement_names import Known, known_statements
 from pgdyno.sample.table_query import Rows, undisturbed
@@ -35,11 +36,8 @@ _COLUMNS = (
     Column("cost", "1", "gauge"), Column("rows", "1", "gauge"),
 )  # fmt: skip
 _ESTIMATES = frozenset({"Startup Cost", "Total Cost", "Plan Rows", "Plan Width"})
-_OF_SHAPE = ("Operation", "Join Type", "Relation Name", "Index Name", "Strategy")
 _GENERIC = "SET LOCAL plan_cache_mode = force_generic_plan"
 _NUMBERS = count(1)
-
-Node = dict[str, Any]
 
 
 def planned(statements: Mapping[str, Known]) -> dict[str, Known]:
@@ -53,16 +51,16 @@ def shape(node: Node) -> str:
     Args:
         node: The topmost, as EXPLAIN (FORMAT JSON) has it.
     """
-    words = [node["Node Type"], *(str(node[key]) for key in _OF_SHAPE if key in node)]
-    below = ", ".join(shape(one) for one in node.get("Plans", ()))
+    words = [node[TYPE], *(str(node[key]) for key in OF_SHAPE if key in node)]
+    below = ", ".join(shape(one) for one in node.get(BELOW, ()))
     return " ".join(words) + (f" ({below})" if below else "")
 
 
 def without_estimates(node: Node) -> Node:
     """The same plan without what new statistics alone change."""
     kept = {key: value for key, value in node.items() if key not in _ESTIMATES}
-    if "Plans" in kept:
-        kept["Plans"] = [without_estimates(one) for one in kept["Plans"]]
+    if BELOW in kept:
+        kept[BELOW] = [without_estimates(one) for one in kept[BELOW]]
     return kept
 
 
