@@ -1,16 +1,25 @@
-"""What samplers declare, and which of it no part of a report shows."""
+"""What samplers declare, and which of it no part of a report shows.
+
+A series is shown where a row has its name. A column of a snapshot is shown where another value of
+it makes another page: what is only named, or only computed, changes none.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
 from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.resources import resource_rows
 from pgdyno.analysis.sampled import sampled
+from pgdyno.analysis.snapshots import plan_facts, statement_rows, table_rows
 from pgdyno.analysis.telemetry_facts import TelemetryFacts
+from pgdyno.analysis.views import server_views
 from pgdyno.model.run import (
+    Cell,
     Series,
     SnapshotColumn,
     SnapshotRows,
@@ -19,14 +28,19 @@ from pgdyno.model.run import (
     TrialState,
 )
 from pgdyno.report.document import Section, Table
-from pgdyno.report.sections import sections
+from pgdyno.report.sections import resources, sections, statements, views
 from pgdyno.report.sections.sampled import SHOWN_IN
-from pgdyno.sample.sampler import Column, Missing, Sampler, Snapshot, Tally
+from pgdyno.sample.sampler import Column, Label, Missing, Sampler, Snapshot, Tally
 from tests.data.miniature import a_result
 
+_RESULT = a_result()
 NOT_BY_ROWS = {"resets", "statement counts"}
 """Tallies and snapshots whose values stand in the run file, or in other figures, as the page says.
 One that is new has to be shown by a section, and to stand in `SHOWN_IN`, or to be put here."""
+BECOME_EVENTS = {"log"}
+"""Snapshots whose rows are the trial's events before it is stored: charts mark these."""
+NOT_SHOWN_ALONE = {"statements": {"queryid", "entry", "since_unix_s"}}
+"""Columns that say which rows of both ends are the same entry, and since when it counts."""
 
 
 def not_shown(found: Iterable[Sampler | Tally | Snapshot | Missing], facts: Facts) -> set[str]:
@@ -38,7 +52,7 @@ def not_shown(found: Iterable[Sampler | Tally | Snapshot | Missing], facts: Fact
     """
     declared = [one for one in found if not isinstance(one, Missing)]
     columns = [c for one in declared if isinstance(one, Sampler) for c in one.columns]
-    result, series = a_result(), [_series(column) for column in columns]
+    result, series = _RESULT, [_series(column) for column in columns]
     result = replace(result, deltas={one.name: 3.0 for one in columns if one.kind == "counter"})
     record = TrialRecord(1, 1, facts.stages[0].name, "x", TrialState.FINISHED, result=result)
     everything = sampled(
@@ -55,6 +69,9 @@ def not_shown(found: Iterable[Sampler | Tally | Snapshot | Missing], facts: Fact
         if one.name not in told and f"{one.name.split('.')[0]}.<" not in further
     }
     tables = [one for one in declared if not isinstance(one, Sampler)]
+    for one in tables:
+        if isinstance(one, Snapshot) and one.name in SHOWN_IN and one.name not in BECOME_EVENTS:
+            hidden |= {f"{one.name}.{column}" for column in _columns_not_shown(one, facts)}
     return hidden | {
         one.name
         for one in tables
@@ -71,7 +88,7 @@ def _words(page: Iterable[Section]) -> Iterator[str]:
 
 
 def _series(column: Column) -> Series:
-    begin, end = a_result().window_ns
+    begin, end = _RESULT.window_ns
     times = np.array([begin, (begin + end) // 2, end])
     return Series(column.name, column.unit, column.kind, times, np.array([1.0, 2.0, 3.0]))
 
@@ -83,6 +100,75 @@ def _met(one: Tally) -> TallySeries:
 
 
 def _read(one: Snapshot) -> SnapshotRows:
+    return _at("end", one, _rows(one))
+
+
+# -- columns of snapshots -------------------------------------------------------------------------
+
+_WORDS: dict[str, tuple[str, str]] = {
+    "group": ("server", "client"), "resource": ("memory", "cpu"), "unit": ("B", "CPUs"),
+    "limit": ("max", "high"),
+    "plan": ('{"Node Type":"Index Scan","Index Cond":"(a = $1)"}',
+             '{"Node Type":"Index Scan","Index Cond":"(b = $1)"}'),
+    "error": ("", ""),
+}  # fmt: skip
+"""Labels that mean something: what a row says first, and what it says then."""
+_FURTHER: dict[str, dict[str, Cell]] = {
+    "statements": {"statement": "", "queryid": "2"},  # without a name: told by its text
+    "cgroup_limits": {"resource": "io", "limit": "read", "unit": "B/s"},  # of a device
+    "plans": {"statement": "refused", "shape": "", "plan": "", "error": "no such table",
+              "cost": None, "rows": None},
+}  # fmt: skip
+_OF_SNAPSHOTS = (resources, statements, views)  # sections
+_LEVEL, _BEGUN, _ENDED = 40.0, 40.0, 90.0  # of gauges; of counters, which grow
+
+
+def _columns_not_shown(one: Snapshot, facts: Facts) -> set[str]:
+    """Columns whose other value changes nothing in any section that shows snapshots."""
+    usual = _told_of(one, facts, None)
+    columns = {column.name for column in one.columns} - NOT_SHOWN_ALONE.get(one.name, set())
+    return {name for name in columns if _told_of(one, facts, name) == usual}
+
+
+def _told_of(one: Snapshot, facts: Facts, other: str | None) -> list[Section]:
+    """The page of a trial in which it was read, with another value of a column."""
+    stages, trials = [stage.name for stage in facts.stages], [
+        TrialRecord(1, 1, facts.stages[0].name, "x", TrialState.FINISHED, result=_RESULT)
+    ]  # fmt: skip
+    begin, end = (_rows(one, at, other) for at in ("begin", "end"))
+    looks = {1: [_at("begin", one, begin), _at("end", one, end)]}
+    shown = replace(
+        facts, telemetry=None,
+        statements=statement_rows(stages, trials, looks), tables=table_rows(stages, trials, looks),
+        plans=plan_facts(stages, trials, looks),
+        views=server_views(stages, trials, {}, looks, {}),
+        resources=resource_rows(stages, trials, {}, {}, looks),
+    )  # fmt: skip
+    return [found for module in _OF_SNAPSHOTS if (found := module.section(shown)) is not None]
+
+
+def _rows(one: Snapshot, at: str = "end", other: str | None = None) -> tuple[dict[str, Cell], ...]:
+    row: dict[str, Cell] = {column.name: _cell(column, at, other) for column in one.columns}
+    further = {**row, **_FURTHER[one.name]} if one.name in _FURTHER else None
+    if further and other and other not in _FURTHER[one.name]:
+        further[other] = row[other]
+    elif further and other and isinstance(further[other], str) and further[other]:
+        further[other] = f"another {further[other]}"
+    return (row, further) if further else (row,)
+
+
+def _cell(column: Column | Label, at: str, other: str | None) -> Cell:
+    another = column.name == other
+    if isinstance(column, Label):
+        return _WORDS.get(column.name, (f"a {column.name}", f"another {column.name}"))[another]
+    if column.kind == "gauge":
+        return _LEVEL * (1 + another)
+    return (_ENDED if at == "end" else _BEGUN) + 100 * another * (at == "end")
+
+
+def _at(
+    at: Literal["begin", "end"], one: Snapshot, rows: tuple[dict[str, Cell], ...]
+) -> SnapshotRows:
     columns = tuple(SnapshotColumn(column.name, "", "label") for column in one.columns)
-    row = dict.fromkeys((column.name for column in columns), "a")
-    return SnapshotRows(one.name, "end", 0, columns, (dict(row),))
+    begin, end = _RESULT.window_ns
+    return SnapshotRows(one.name, at, begin if at == "begin" else end, columns, rows)
