@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from pgdyno import core
+from pgdyno.analysis.extremes import LAYER_PARTS_MAX, PARTS_MAX, extremes
 from pgdyno.analysis.facts import Facts, TrialFacts
 from pgdyno.analysis.process_line_facts import ProcessLine
 from pgdyno.analysis.profile_facts import Branch, ProfileFacts, ProfileStage, Tree
@@ -15,8 +16,7 @@ from pgdyno.analysis.profile_tree import NODES_MAX
 from pgdyno.analysis.run import analyse
 from pgdyno.analysis.session_facts import GROUPS, SessionLine
 from pgdyno.analysis.signal_facts import ResponseMap, Signal, SignalLine
-from pgdyno.analysis.signals import PARTS_MAX
-from pgdyno.analysis.timeline_facts import Checkpoint, Mark, Timeline
+from pgdyno.analysis.timeline_facts import Checkpoint, Extremes, Mark, Timeline
 from pgdyno.analysis.trials import MARKS_MAX, POINTS_MAX
 from pgdyno.sample.process_roles import ROLES
 from pgdyno.store import RunFile
@@ -67,11 +67,19 @@ def an_hour(folder: Path) -> Facts:
 
 def _processes(rng: np.random.Generator, trial: TrialFacts) -> ProcessLine:
     """All roles that a server can have."""
-    second = tuple(float(f"{one:.3f}") for one in np.linspace(1.0, WINDOW_S - 1, PARTS_MAX))
+    second = tuple(float(f"{one:.3f}") for one in np.linspace(1.0, WINDOW_S - 1, POINTS_MAX))
+    roles = (*ROLES, "unseen")
     return ProcessLine(
-        trial.number, trial.stage, WINDOW_S / PARTS_MAX, second,
-        {role: _values(rng, PARTS_MAX) for role in (*ROLES, "unseen")},
+        trial.number, trial.stage, WINDOW_S / POINTS_MAX, second,
+        {role: _values(rng, POINTS_MAX) for role in roles}, _values(rng, POINTS_MAX),
+        _values(rng, POINTS_MAX), {role: _extremes(rng) for role in roles},
     )  # fmt: skip
+
+
+def _extremes(rng: np.random.Generator) -> Extremes:
+    count = 2 * LAYER_PARTS_MAX
+    second = np.sort(rng.uniform(0, WINDOW_S, count))
+    return extremes(second, rng.lognormal(0, 1, count))
 
 
 def _profiles(rng: np.random.Generator, stages: list[str]) -> ProfileFacts:
@@ -133,4 +141,5 @@ def _line(rng: np.random.Generator, like: SessionLine) -> SessionLine:
     groups = {group: _values(rng, len(_SECONDS)) for group in GROUPS}
     least, greatest = (_values(rng, len(_SECONDS)) for _ in range(2))  # of a longer one
     return replace(like, step_s=1.0, second=_SECONDS, groups=groups, least=least,
-                   greatest=greatest)  # fmt: skip
+                   greatest=greatest,
+                   apart={group: _extremes(rng) for group in GROUPS})  # fmt: skip

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from pgdyno.analysis.timeline_facts import Extremes
 
 ROLE_LABELS = {
     "backend": "backends", "background_writer": "background writer", "wal_writer": "WAL writer",
@@ -23,3 +25,6 @@ class ProcessLine:
     step_s: float  # about the width of a point
     second: tuple[float, ...]  # middle of each point, since the window began
     roles: Mapping[str, tuple[float, ...]]  # CPUs; the role that used most of them first
+    least: tuple[float, ...] = ()  # all together, in the step of each point that used fewest, and
+    greatest: tuple[float, ...] = ()  # in that with the most; none where a point is one step
+    apart: Mapping[str, Extremes] = field(default_factory=dict)  # the roles, where one is longer

@@ -1,7 +1,8 @@
 """CPUs that the server's processes used over time, by role, from what the kernel counts of them.
 
 Of the trial of each stage whose throughput is its median, as other lines of the host. Roles are
-sampled together, and averaged over the same steps, so that they can be stacked.
+sampled together, and averaged over the same steps, so that they can be stacked; what stood out in
+the steps that were joined is told beside the averages.
 """
 
 from __future__ import annotations
@@ -9,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from pgdyno.analysis.extremes import Floats, extremes
 from pgdyno.analysis.process_line_facts import ProcessLine
 from pgdyno.analysis.resources import members
-from pgdyno.analysis.signals import PARTS_MAX, middle
+from pgdyno.analysis.signals import middle
+from pgdyno.analysis.trials import POINTS_MAX
 from pgdyno.model.counters import known_steps
 from pgdyno.model.run import Series, TrialRecord
 
 _PREFIX, _CPU = "process.", ".cpu_s"
 _SEEN_CPUS = 0.001  # on average, that are drawn; less is no line
 NS = 1e9
-Floats = npt.NDArray[np.float64]
 
 
 def process_lines(
@@ -57,22 +58,28 @@ def _line(record: TrialRecord, series: Mapping[str, Series]) -> ProcessLine | No
     starts, ends = at[:-1][known], at[1:][known]
     if not starts.size:
         return None
-    parts = np.array_split(np.arange(starts.size), min(starts.size, PARTS_MAX))
+    parts = np.array_split(np.arange(starts.size), min(starts.size, POINTS_MAX))
     firsts = [part[0] for part in parts]
     passed = np.add.reduceat(ends - starts, firsts)
-    roles = {
-        role: np.add.reduceat(np.diff(one.values)[known], firsts) / passed
-        for role, one in counted.items()
-    }
+    grown = {role: np.maximum(0.0, np.diff(one.values)[known]) for role, one in counted.items()}
+    roles = {role: np.add.reduceat(one, firsts) / passed for role, one in grown.items()}
+    seen = [role for role in sorted(roles, key=lambda role: -float(roles[role].mean()))
+            if roles[role].mean() >= _SEEN_CPUS]  # fmt: skip
+    cpus = {role: one / (ends - starts) for role, one in grown.items()}
+    every = np.sum([cpus[role] for role in seen], axis=0)
+    joined = starts.size > len(parts)
     lasts = [part[-1] for part in parts]
     return ProcessLine(
         record.number,
         record.stage,
         round(float(np.median(ends[lasts] - starts[firsts])), 3),
         tuple(np.round((starts[firsts] + ends[lasts]) / 2, 3).tolist()),
-        {
-            role: tuple(float(f"{max(0.0, one):.4g}") for one in cpus)
-            for role, cpus in sorted(roles.items(), key=lambda item: -float(item[1].mean()))
-            if cpus.mean() >= _SEEN_CPUS
-        },
+        {role: _rounded(roles[role]) for role in seen},
+        least=_rounded(np.minimum.reduceat(every, firsts)) if seen and joined else (),
+        greatest=_rounded(np.maximum.reduceat(every, firsts)) if seen and joined else (),
+        apart={role: extremes((starts + ends) / 2, cpus[role]) for role in seen if joined},
     )
+
+
+def _rounded(cpus: Floats) -> tuple[float, ...]:
+    return tuple(float(f"{one:.4g}") for one in cpus)

@@ -11,8 +11,9 @@ from math import ceil
 
 import numpy as np
 
+from pgdyno.analysis.extremes import PARTS_MAX
 from pgdyno.analysis.signal_facts import ResponseMap
-from pgdyno.analysis.signals import NS, PARTS_MAX, SeriesByName, middle
+from pgdyno.analysis.signals import NS, SeriesByName, middle
 from pgdyno.model.response_times import counted
 from pgdyno.model.run import TrialRecord
 

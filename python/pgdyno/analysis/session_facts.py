@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pgdyno.analysis.timeline_facts import Extremes
+
 GROUP_LABELS = {
     "cpu": "on a CPU",
     "cpu_wait": "waits for a CPU",
@@ -55,6 +57,7 @@ class SessionLine:
     groups: Mapping[str, tuple[float, ...]]  # sessions, by those of `GROUPS` that were met
     least: tuple[float, ...] = ()  # all together, in the second of each point with the fewest, and
     greatest: tuple[float, ...] = ()  # in that with the most; none where a point is one second
+    apart: Mapping[str, Extremes] = field(default_factory=dict)  # the groups, where one is longer
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from math import ceil
 import numpy as np
 import numpy.typing as npt
 
+from pgdyno.analysis.extremes import extremes
 from pgdyno.analysis.session_facts import (
     GROUPS,
     REST,
@@ -367,6 +368,11 @@ def _line(window: Window) -> SessionLine:
         },
         least=_rounded(np.minimum.reduceat(each, begins)) if step > 1 else (),
         greatest=_rounded(np.maximum.reduceat(each, begins)) if step > 1 else (),
+        apart={
+            name: extremes(window.since_begin_s + 0.5, row / window.ticks)
+            for name, row in zip(GROUPS, added, strict=True)
+            if step > 1 and row.any()
+        },
     )
 
 

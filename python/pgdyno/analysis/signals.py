@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pgdyno.analysis.extremes import Floats, shortened
 from pgdyno.analysis.resource_measures import DEVICE
 from pgdyno.analysis.resources import members, shown
 from pgdyno.analysis.signal_facts import Signal, SignalLine, SignalUnit
@@ -23,9 +24,7 @@ from pgdyno.model.host_time import HOST_IDLE_COLUMNS, IDLE_COLUMNS, is_of_one_cp
 from pgdyno.model.resets import resets_ns
 from pgdyno.model.run import Series, SnapshotRows, TrialRecord
 
-PARTS_MAX = 120  # of a line; each has two points
 NS = 1e9
-Floats = npt.NDArray[np.float64]
 Points = tuple[Floats, Floats]  # s since the window began; values
 SeriesByName = Mapping[str, Series]
 
@@ -215,14 +214,3 @@ def _line(source: _Source, record: TrialRecord, sampled: _Sampled) -> SignalLine
         tuple(round(float(one), 3) for one in at),
         tuple(float(f"{one:.6g}") for one in values),
     )
-
-
-def shortened(at: Floats, values: Floats) -> Points:
-    """At most two points of each part of a line: its least and its greatest, as they came."""
-    if values.size <= 2 * PARTS_MAX:
-        return at, values
-    kept: list[int] = []
-    for part in np.array_split(np.arange(values.size), PARTS_MAX):
-        ends = {int(part[values[part].argmin()]), int(part[values[part].argmax()])}
-        kept += sorted(ends)
-    return at[kept], values[kept]

@@ -52,6 +52,14 @@ class Timeline:
 
 
 @dataclass(frozen=True, slots=True)
+class Extremes:
+    """A line of which means are stacked, by itself: what stood out in each part of it."""
+
+    second: tuple[float, ...]  # since the window began
+    values: tuple[float, ...]  # the least and the greatest of each part, as they came
+
+
+@dataclass(frozen=True, slots=True)
 class Phases:
     """Where the time went."""
 

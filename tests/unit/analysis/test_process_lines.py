@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pgdyno.analysis.process_lines import process_lines
-from pgdyno.analysis.signals import PARTS_MAX
+from pgdyno.analysis.trials import POINTS_MAX
 from pgdyno.model.run import Series, TrialRecord
 from pgdyno.store import RunFile
 from tests.data.miniature import write_miniature
@@ -68,8 +68,38 @@ def test_a_long_window_has_as_many_points_as_fit_and_the_same_mean(trial: TrialR
     grown = rng.uniform(0, 2, 3600).cumsum()
     series = counted(long, [*range(3601)], backend=[0.0, *grown])
     (line,) = process_lines([trial.stage], [long], {trial.number: series})
-    assert len(line.second) == PARTS_MAX
+    assert len(line.second) == POINTS_MAX
     assert np.mean(line.roles["backend"]) == pytest.approx(grown[-1] / 3600, rel=1e-3)
+
+
+def test_a_burst_of_one_second_in_an_hour_is_kept_of_each_role_and_of_all(
+    trial: TrialRecord,
+) -> None:
+    """While backends stood still the checkpointer had the CPUs: together they tell of nothing."""
+    assert trial.result is not None
+    begin = trial.result.window_ns[0]
+    long = replace(trial, result=replace(trial.result, window_ns=(begin, begin + 3600 * NS)))
+    backends, checkpointer = np.full(3600, 1.5), np.full(3600, 0.25)
+    backends[1234], checkpointer[1234] = 0.0, 1.75
+    checkpointer[2000] = 3.0
+    series = counted(long, [*range(3601)], backend=[0.0, *backends.cumsum()],
+                     checkpointer=[0.0, *checkpointer.cumsum()])  # fmt: skip
+    (line,) = process_lines([trial.stage], [long], {trial.number: series})
+
+    assert max(line.roles["checkpointer"]) < 1.0, "a mean of seconds does not tell"
+    assert (min(line.least), max(line.greatest)) == (1.75, 4.5)
+    alone = line.apart["backend"]
+    assert min(alone.values) == 0.0
+    assert alone.second[alone.values.index(0.0)] == 1234.5
+    others = line.apart["checkpointer"]
+    assert others.values[others.second.index(1234.5)] == 1.75
+    assert others.values[others.second.index(2000.5)] == 3.0
+
+
+def test_a_line_whose_points_are_single_steps_has_no_extremes(trial: TrialRecord) -> None:
+    series = counted(trial, [0, 1, 2], backend=[0, 2, 3])
+    (line,) = process_lines([trial.stage], [trial], {trial.number: series})
+    assert (line.least, line.greatest, line.apart) == ((), (), {})
 
 
 def test_nothing_sampled_is_no_line(trial: TrialRecord) -> None:

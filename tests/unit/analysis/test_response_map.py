@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from pgdyno.analysis.extremes import PARTS_MAX
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.response_map import response_maps
-from pgdyno.analysis.signals import PARTS_MAX
 from pgdyno.model.response_times import SECOND_NS, counted, times_series
 from pgdyno.model.run import Series, TrialRecord, TrialState
 from tests.data.miniature import a_result

@@ -237,6 +237,12 @@ def test_a_second_in_which_all_stood_is_seen_in_an_hour() -> None:
     assert max(sum(at) for at in zip(*line.groups.values(), strict=True)) < 5 * usual
     assert len(line.least) == len(line.second) <= POINTS_MAX
     assert max(line.least) <= usual
+    for group, alone in line.apart.items():
+        most = [at for at, one in zip(alone.second, alone.values, strict=True)
+                if one == max(alone.values)]  # fmt: skip
+        assert max(alone.values) > max(line.groups[group]), "a mean of seconds does not tell"
+        assert {int(at) for at in most} <= {1_234, seconds - 1}
+    assert line.apart.keys() == line.groups.keys()
     assert line.second[-1] < seconds
 
 

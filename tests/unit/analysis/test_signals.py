@@ -9,8 +9,9 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from pgdyno.analysis.extremes import PARTS_MAX, shortened
 from pgdyno.analysis.signal_facts import Signal
-from pgdyno.analysis.signals import PARTS_MAX, shortened, signals
+from pgdyno.analysis.signals import signals
 from pgdyno.model.cpu_states import CPU_STATES
 from pgdyno.model.run import Cell, Series, SnapshotRows, TrialRecord, TrialState
 from tests.data.miniature import a_result

@@ -11,7 +11,7 @@ import pgdyno
 import pgdyno.report.charts as package
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.signal_facts import ResponseMap, Signal, SignalLine, SignalUnit
-from pgdyno.analysis.timeline_facts import Checkpoint, Mark, Timeline
+from pgdyno.analysis.timeline_facts import Checkpoint, Mark
 from pgdyno.model.units import count_text
 from pgdyno.report.charts import charts, look
 from pgdyno.report.html import render
@@ -23,7 +23,7 @@ from tests.unit.conftest import analysed
 
 def test_every_file_is_a_chart() -> None:
     files = {path.stem for path in Path(package.__path__[0]).glob("*.py")}
-    assert set(charts()) == files - {"__init__", "chart", "look", "time_axis"}
+    assert set(charts()) == files - {"__init__", "chart", "look", "stacked", "time_axis"}
 
 
 def test_the_timeline_has_a_panel_for_each_measured_trial(facts: Facts) -> None:
@@ -45,7 +45,7 @@ def test_active_sessions_have_the_axis_of_throughput(facts: Facts) -> None:
     ]
     for stack in stacks:
         assert stack.figure.layout.xaxis.range == lines[0].figure.layout.xaxis.range
-        assert {trace.stackgroup for trace in stack.figure.data} == {"sessions 0"}
+        assert {trace.stackgroup for trace in stack.figure.data} == {"stack 0"}
         assert "WAL 2." in stack.alt
 
 
@@ -203,7 +203,7 @@ def test_roles_of_processes_are_stacked_and_the_small_ones_are_one(facts: Facts)
     assert len(panels) == len(facts.stages)
     stacked = [one for one in panels[0].figure.data if one.stackgroup]
     line = told.process_lines[0]
-    assert sum(one.y[3] for one in stacked) == pytest.approx(
+    assert sum(one.y[4] for one in stacked) == pytest.approx(
         sum(values[3] for values in line.roles.values())
     )
     labels = [key.label for key in chart.keys(told)]
@@ -337,42 +337,6 @@ def test_a_map_says_where_its_median_lies_and_when_nothing_ended(facts: Facts) -
     )
     none = replace(facts, response_maps=())
     assert charts()["heat_over_time"].panels(none) == charts()["heat_over_time"].keys(none) == ()
-
-
-def test_a_stall_of_a_second_is_drawn_in_an_hour(facts: Facts) -> None:
-    """As deep as it was: the mean of its point hides it."""
-    at = tuple(7.5 + 15 * one for one in range(240))
-    least = tuple(0.0 if one == 117 else 5_400.0 for one in range(240))
-    hour = Timeline(3_600.0, 15.0, at, (6_000.0,) * 240, (), least=least,
-                    greatest=(6_600.0,) * 240)  # fmt: skip
-    told = replace(facts, trials=(replace(facts.trials[0], timeline=hour),))
-    chart = charts()["timeline"]
-    (panel,) = chart.panels(told)
-    envelope, line = panel.figure.data
-    assert [x for x, y in zip(envelope.x, envelope.y, strict=True) if y == 0] == [at[117]]
-    assert min(line.y) == 6_000
-    assert "between 0 and 6,600 tpmTotal" in panel.alt
-    assert panel.figure.layout.yaxis.range[1] > 6_600
-    assert any(one.label.startswith("paler") for one in chart.keys(told))
-    assert not any(one.label.startswith("paler") for one in chart.keys(facts)), "of seconds alone"
-
-
-def test_the_second_with_the_most_sessions_is_drawn_in_an_hour(facts: Facts) -> None:
-    first = facts.sessions[0]
-    most = tuple(40.0 if one == 117 else 5.0 for one in range(240))
-    line = replace(first.lines[0], step_s=15.0, second=tuple(7.5 + 15 * n for n in range(240)),
-                   groups={"wal": (4.5,) * 240}, least=(4.0,) * 240, greatest=most)  # fmt: skip
-    chart = charts()["active_sessions"]
-    told = replace(facts, sessions=(replace(first, lines=(line,)),))
-    (panel,) = chart.panels(told)
-    stack, fewest, greatest = panel.figure.data
-    assert stack.stackgroup is not None
-    assert fewest.stackgroup is greatest.stackgroup is None, "they are not on top of it"
-    assert (min(fewest.y), max(greatest.y)) == (4.0, 40.0)
-    assert greatest.x[greatest.y.index(40.0)] == line.second[117]
-    assert panel.figure.layout.yaxis.range[1] > 40
-    assert panel.alt.endswith("; between 4.0 and 40.0 in single seconds.")
-    assert len(chart.keys(told)) == len(chart.keys(replace(told, sessions=()))) + 2
 
 
 def test_a_chart_stands_where_it_says(facts: Facts) -> None:

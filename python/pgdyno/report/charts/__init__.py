@@ -7,12 +7,12 @@ from pgdyno.report.charts.chart import Chart, Key, Panel
 
 __all__ = ["Chart", "Key", "Panel", "charts"]
 
-_SHARED = {"chart", "look", "time_axis"}
+_SHARED = {"chart", "look", "stacked", "time_axis"}
 
 
 def charts() -> dict[str, Chart]:
     """All charts by name."""
     found: list[Chart] = [
-        module.CHART for module in modules_of(__name__, {"chart", "look", "time_axis"})
+        module.CHART for module in modules_of(__name__, {"chart", "look", "stacked", "time_axis"})
     ]
     return {chart.name: chart for chart in found}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
+from pgdyno.analysis.extremes import PARTS_MAX
 from pgdyno.analysis.facts import Facts, TrialFacts
 from pgdyno.analysis.signal_facts import Signal, SignalLine
-from pgdyno.analysis.signals import PARTS_MAX
 from pgdyno.model.units import digits_text
 from pgdyno.report.charts import look, time_axis
 from pgdyno.report.charts.chart import Chart, Key, Panel

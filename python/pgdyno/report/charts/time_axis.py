@@ -36,12 +36,33 @@ def ends(facts: Facts) -> list[float]:
     return [begin, max(timeline.window_s for timeline in lines)]
 
 
+BELOW = "y3"
+"""The axis of a second drawing below the first, on the same axis of time."""
+_ABOVE_PARTS, _BELOW_PARTS = [0.42, 1.0], [0.0, 0.34]  # of the height
+
+
 def figure(
-    facts: Facts, timeline: Timeline, traces: list[go.Scatter], yaxis: dict[str, Any]
+    facts: Facts,
+    timeline: Timeline,
+    traces: list[go.Scatter],
+    yaxis: dict[str, Any],
+    below: dict[str, Any] | None = None,
 ) -> go.Figure:
-    """A drawing of a trial on the common axis, with what happened behind and above it."""
+    """A drawing of a trial on the common axis, with what happened behind and above it.
+
+    Args:
+        facts: Whose trials have one axis.
+        timeline: Of the trial.
+        traces: What is drawn, on the axes `y` and `BELOW`.
+        yaxis: Of what is drawn.
+        below: Of what is drawn below it; None: nothing is.
+    """
     begin, end = ends(facts)
     marks = _marks(timeline)
+    layout: dict[str, Any] = {"yaxis": yaxis}
+    if below:
+        layout = {"yaxis": {**yaxis, "domain": _ABOVE_PARTS},
+                  "yaxis3": {**below, "domain": _BELOW_PARTS}}  # fmt: skip
     above = {"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True}
     return look.figure(
         [*traces, *marks],
@@ -49,8 +70,14 @@ def figure(
         # On paper plotly makes no room of its own for the title below the numbers.
         margin={"l": look.MARGIN_PX, "r": look.MARGIN_PX, "t": look.MARGIN_PX, "b": _BELOW_PX},
         shapes=[*_bands(begin, timeline), *_window_end(end, timeline)],
-        xaxis=look.axis("s in the window", range=[begin, end], nticks=6, showgrid=False),
-        yaxis=yaxis,
+        xaxis=look.axis(
+            "s in the window",
+            range=[begin, end],
+            nticks=6,
+            showgrid=False,
+            anchor=BELOW if below else "y",
+        ),
+        **layout,
         **({"yaxis2": above} if marks else {}),
     )
 

@@ -113,10 +113,11 @@
   function showCursor(pointed, second) {
     for (const plot of overTime.filter((it) => it._fullLayout)) { // those that are drawn
       const cursor = plot.nextElementSibling;
-      const { xaxis, yaxis } = plot._fullLayout;
+      const { xaxis, yaxis, yaxis3 } = plot._fullLayout;
+      const lowest = yaxis3 ?? yaxis; // a second drawing below has the same seconds
       cursor.style.left = `${plot.offsetLeft + xaxis._offset + xaxis.d2p(second)}px`;
       cursor.style.top = `${plot.offsetTop + yaxis._offset}px`;
-      cursor.style.height = `${yaxis._length}px`;
+      cursor.style.height = `${lowest._offset + lowest._length - yaxis._offset}px`;
       if (plot === pointed) cursor.dataset.second = `${second.toFixed(1)} s`;
       else delete cursor.dataset.second;
       cursor.hidden = false;
