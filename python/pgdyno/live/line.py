@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import JsonValue
+
 from pgdyno.live.over_time import OverTime
 from pgdyno.live.run_progress import Moment, rates
 
@@ -45,3 +47,8 @@ class Line:
     def values(self) -> list[float | None]:
         """One for each step since the begin; None where the driver told nothing."""
         return self._rates.values(self.unit)
+
+    @property
+    def ends(self) -> list[list[JsonValue] | None]:
+        """The least and the greatest of each; nothing where each is a second."""
+        return self._rates.ends(self.unit)

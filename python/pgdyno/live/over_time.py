@@ -1,4 +1,4 @@
-"""Figures of the trial that runs, second by second; longer ones are averaged."""
+"""Figures of the trial that runs, second by second; averages of longer ones keep their ends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pydantic import JsonValue
+
 POINTS_MAX = 240
+
+
+_ZERO = (0.0, 0.0)
 
 
 @dataclass(slots=True)
@@ -15,8 +20,24 @@ class _Step:
 
     weight: float = 0.0
     sums: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    ends: dict[str, tuple[float, float]] = field(default_factory=dict)  # of what was told at once
 
     def add(self, sums: Mapping[str, float], weight: float) -> None:
+        told = {name: (value / weight, value / weight) for name, value in sums.items()}
+        self._take(sums, weight, told)
+
+    def _take(
+        self, sums: Mapping[str, float], weight: float, ends: Mapping[str, tuple[float, float]]
+    ) -> None:
+        if self.weight and weight:  # who was not told where others were was zero
+            names = {*self.ends, *ends}
+            both = ((self.ends.get(one, _ZERO), ends.get(one, _ZERO)) for one in names)
+            self.ends = {
+                name: (min(one[0], other[0]), max(one[1], other[1]))
+                for name, (one, other) in zip(names, both, strict=True)
+            }
+        elif weight:
+            self.ends = dict(ends)
         self.weight += weight
         for name, value in sums.items():
             self.sums[name] += value
@@ -24,7 +45,7 @@ class _Step:
     def with_(self, other: _Step) -> _Step:
         found = _Step()
         for one in (self, other):
-            found.add(one.sums, one.weight)
+            found._take(one.sums, one.weight, one.ends)
         return found
 
 
@@ -66,3 +87,14 @@ class OverTime:
             round(step.sums.get(name, 0.0) / step.weight, 3) if step.weight else None
             for step in self._steps
         ]
+
+    def ends(self, name: str) -> list[list[JsonValue] | None]:
+        """The least and the greatest that was told in each step; nothing where none is longer."""
+        if self.step_s == 1:
+            return []
+        return [_rounded(step.ends.get(name, _ZERO)) if step.weight else None
+                for step in self._steps]  # fmt: skip
+
+
+def _rounded(ends: tuple[float, float]) -> list[JsonValue]:
+    return [round(ends[0], 3), round(ends[1], 3)]

@@ -138,7 +138,7 @@ class Running:
             "step_s": self._groups.step_s,
             "groups": [
                 {"name": name.replace("_", "-"), "label": GROUP_LABELS[name],
-                 "values": [*self._groups.values(name)]}
+                 "values": [*self._groups.values(name)], "ends": [*self._groups.ends(name)]}
                 for name in GROUP_LABELS if name in names
             ],
         }  # fmt: skip
@@ -154,6 +154,7 @@ class Running:
         return {
             "step_s": self._busy.step_s,
             "values": [*self._busy.values(_BUSY)],
+            "ends": [*self._busy.ends(_BUSY)],
             "text": f"{self.cpus[_BUSY]:.0%} busy in the last second: {listed(parts)}.",
         }
 

@@ -174,7 +174,8 @@ def _progress(moment: Moment, line: Line) -> JsonObject:
         "figures": [[count_text(value), unit] for unit, value in figures.items()],
         "latency": _latency(moment),
         "line": {"step_s": line.step_s, "window_from_s": line.window_from_s,
-                 "values": [*line.values], "unit": line.unit} if line.values else None,
+                 "values": [*line.values], "ends": [*line.ends],
+                 "unit": line.unit} if line.values else None,
     }  # fmt: skip
 
 

@@ -144,6 +144,19 @@ def test_a_day_is_as_long_as_a_page_is_wide() -> None:
     assert set(over.values("wal")) == {0.0}, "it was looked, and none was met"
 
 
+def test_a_second_that_stood_out_is_kept_of_a_day() -> None:
+    over = OverTime()
+    assert over.ends("cpu") == []
+    for second in range(86_400):
+        over.take(second, {"lock": 16.0} if second == 40_000 else {"cpu": 6.0}, 2)
+
+    assert max(value or 0.0 for value in over.values("lock")) < 0.1, "the mean does not tell"
+    met = [at for at, ends in enumerate(over.ends("lock")) if ends == [0.0, 8.0]]
+    assert met == [40_000 // over.step_s]
+    assert over.ends("cpu")[met[0]] == [0.0, 3.0]
+    assert over.ends("cpu")[0] == [3.0, 3.0]
+
+
 def test_the_page_has_it_until_the_load_is_over() -> None:
     latest = LatestParts()
     watched = Watched(latest)

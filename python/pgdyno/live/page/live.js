@@ -149,8 +149,21 @@
     return { svg, x, y };
   }
 
-  function overTime(ident, { points, colour, ...of }) {
+  // From the least of each point to the greatest, where a point is longer than a second.
+  function envelope(svg, x, y, ends, colour) {
+    for (const run of runs(ends)) {
+      const edge = (side) => run.map(([s, both]) => `${x(s).toFixed(1)},${y(both[side]).toFixed(1)}`);
+      const path = [...edge(0), ...edge(1).toReversed()].join(" ");
+      svg.append(draw("polygon", { class: "ends", points: path }, null, colour));
+    }
+  }
+
+  const middles = (values, stepOf) => values.map((value, index) => [(index + 0.5) * stepOf, value]);
+  const greatest = (ends) => Math.max(0, ...ends.map((both) => (both ? both[1] : 0)));
+
+  function overTime(ident, { points, ends, colour, ...of }) {
     const { svg, x, y } = axes(ident, of);
+    envelope(svg, x, y, ends, colour);
     for (const run of runs(points)) {
       const path = run.map(([s, v]) => `${x(s).toFixed(1)},${y(v).toFixed(1)}`).join(" ");
       const [first, last] = [x(run[0][0]).toFixed(1), x(run.at(-1)[0]).toFixed(1)];
@@ -191,12 +204,13 @@
     at("line").hidden = !told;
     if (!told) return;
     put("line-title", `This trial: ${line.unit} since it began`);
-    const points = line.values.map((value, index) => [(index + 0.5) * line.step_s, value]);
+    const points = middles(line.values, line.step_s);
     const values = line.values.filter((value) => value !== null);
     const to = Math.max(10, line.values.length * line.step_s);
     const warm = line.window_from_s === null ? to : line.window_from_s;
     overTime("line-plot", {
-      from: 0, to, highest: Math.max(1, ...values) * 1.08, points, colour: colourOf(it.stage),
+      from: 0, to, highest: Math.max(1, greatest(line.ends), ...values) * 1.08, points,
+      ends: middles(line.ends, line.step_s), colour: colourOf(it.stage),
       bands: [{ from: 0, to: warm, colour: "var(--warmup)" }],
       words: `Line of ${line.unit} in this trial, now ${count(values.at(-1) || 0)}; grey is warm-up.`,
     });
@@ -277,6 +291,14 @@
       highest: Math.max(1, ...sums) * 1.08, bands: [],
       words: `Active sessions in this trial, now ${short(sums.at(-1))}.`,
     });
+    const highest = Math.max(1, ...layers.map((one) => greatest(one.ends))) * 1.08;
+    at("sessions-apart").hidden = !layers.some((one) => one.ends.length);
+    if (at("sessions-apart").hidden) return;
+    const { svg, x, y } = axes("sessions-apart", {
+      from: 0, to: Math.max(10, sums.length * it.step_s), highest, bands: [],
+      words: `Each by itself, from the fewest to the most at once: at most ${short(highest / 1.08)}.`,
+    });
+    for (const one of layers) envelope(svg, x, y, middles(one.ends, it.step_s), one.colour);
   }
 
   function showCpus(it) {
@@ -285,7 +307,7 @@
     put("cpus-text", it.text);
     overTime("cpus-plot", {
       from: 0, to: Math.max(10, it.values.length * it.step_s), highest: 1, bands: [],
-      points: it.values.map((value, index) => [(index + 0.5) * it.step_s, value]),
+      points: middles(it.values, it.step_s), ends: middles(it.ends, it.step_s),
       colour: "var(--wait-cpu)", scale: (value) => `${Math.round(100 * value)}%`,
       words: `Line of how busy the CPUs are: ${it.text}`,
     });
@@ -426,7 +448,9 @@
     keys("timeline-keys", met);
     overTime("timeline-plot", {
       from, to: Math.max(line.window_s, line.second.at(-1) + line.step_s / 2),
-      highest: Math.max(1, ...line.tpm) * 1.08, points, colour: colourOf(it.stage),
+      highest: Math.max(1, ...line.tpm, ...line.greatest) * 1.08, points,
+      ends: line.greatest.map((most, index) => [line.second[index], [line.least[index], most]]),
+      colour: colourOf(it.stage),
       bands: [{ from, to: 0, colour: "var(--warmup)" }, ...checkpoints, ...outages],
       words: `Line of tpmTotal in trial ${it.number}, between ${count(Math.min(...line.tpm))} and`
         + ` ${count(Math.max(...line.tpm))}, with ${checkpoints.length} checkpoints.`,
