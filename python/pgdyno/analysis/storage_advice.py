@@ -223,7 +223,7 @@ def _writes(path: PathFacts) -> Iterator[Advice | NotKnown]:
 def delay_to_try_us(path: PathFacts) -> int | None:
     """`commit_delay`; 0: flushes are too short for one; None: not known.
 
-    Where flushes are faster otherwise than right after another, a server may meet either, and half
+    Where flushes are faster otherwise than back to back, a server may meet either, and half
     of one is not known, unless half of the longer one is too short as well.
     """
     if path.flush.faster_otherwise:
@@ -239,7 +239,7 @@ def _commits(path: PathFacts) -> Iterator[Advice | NotKnown]:
         yield NotKnown(
             path.path, COMMITS.what,
             f"a flush takes {ns_text(flush.mid)} {figure.otherwise}, and"
-            f" {ns_text(figure.in_a_row.mid)} right after another, so that half of one is not"
+            f" {ns_text(figure.in_a_row.mid)} back to back, so that half of one is not"
             " known. More `--rounds` and longer `--seconds` tell.",
             COMMITS.plan,
         )  # fmt: skip

@@ -45,7 +45,7 @@ class CommitFacts:
     clients: int
     at_most: Span  # that flushes allow, transactions taking no time at all
     per_s: Span | None  # with transactions; None: their time is not known
-    # The same of flushes right after another, where the figure is of faster ones; None: it is not.
+    # The same of flushes back to back, where the figure is of faster ones; None: it is not.
     at_most_in_a_row: float | None = None
     per_s_in_a_row: float | None = None
 

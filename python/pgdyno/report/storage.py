@@ -133,7 +133,7 @@ def limits(facts: StorageFacts) -> list[str]:
         f"pg_test_fsync and pg_test_timing are those of {facts.programs['PostgreSQL']}; fio is"
         f" {facts.programs['fio']}; reading the clock takes {ns_text(facts.clock.loop_ns)}",
         f"commits are pages brought to storage by {DEFAULT_METHOD}, one after the other; a flush"
-        " after rest is told in times of what fio's take right after another",
+        " after rest is told in times of what fio's take back to back",
         f"a knee is the first load that reaches {NEAR_PEAK:.0%} of the highest rate: requests that"
         " each job has under way × jobs",
     ]
@@ -183,7 +183,7 @@ def _slower_after_rest(path: PathFacts) -> list[str]:
         return []
     told = (
         f"{path.path}: after {pause_us} µs of rest a flush takes {most.many.mid:.2f} times as long"
-        " as right after another"
+        " as back to back"
     )
     if most.low is None or most.high is None:
         told += ", measured once"

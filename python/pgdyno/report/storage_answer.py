@@ -78,7 +78,7 @@ def rates_text(rates: Span) -> str:
 
 
 def from_row(rates: Span, in_a_row: float | None) -> str:
-    """The same; from commits right after another on, where the figure is of faster ones."""
+    """The same; from commits back to back on, where the figure is of faster ones."""
     begin = "" if in_a_row is None else f"{count_text(in_a_row)} to "
     return f"{begin}{rates_text(rates)}"
 
@@ -120,7 +120,7 @@ def _of_path(path: PathFacts) -> str:
     if figure.faster_otherwise:
         slower = count_text(figure.in_a_row.as_rates().mid)
         fewer = count_text(path.of_clients(_MANY_CLIENTS).at_most_in_a_row or 0)
-        row = f" That is {figure.otherwise}: right after another it commits {slower} times a second"
+        row = f" That is {figure.otherwise}: back to back it commits {slower} times a second"
         row += f" and {plural(_MANY_CLIENTS, 'client')} {fewer}."
     return (
         f"{path.path}: a flush of one page takes {ns_text(figure.flush.mid)}"

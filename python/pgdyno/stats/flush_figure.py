@@ -67,7 +67,7 @@ def measured_flush(floor: Floor, probed: Probed, flush_ns: float) -> Flush:
     Args:
         floor: The path.
         probed: All that was measured.
-        flush_ns: What a flush of one page takes right after another: of the figure of the path,
+        flush_ns: What a flush of one page takes back to back: of the figure of the path,
             its middle or an end.
     """
     windows = _windows(floor, probed)
@@ -208,25 +208,25 @@ def _programs_apart(floor: Floor, probed: Probed) -> Iterator[Doubt]:
 
 
 def _faster_otherwise(floor: Floor, probed: Probed) -> Iterator[Doubt]:
-    """Commits under a checkpoint or after rest that were faster than those right after another."""
+    """Commits under a checkpoint or after rest that were faster than those back to back."""
     figure = flush_figure(floor, probed)
     if not figure.faster_otherwise:
         return
     flush_ns, row_ns = figure.flush.mid, figure.in_a_row.mid
     detail = (
         f"{ns_text(flush_ns)} each ({count_text(1e9 / flush_ns)}/s), fastest"
-        f" {figure.otherwise}, right after another {ns_text(row_ns)}"
+        f" {figure.otherwise}, back to back {ns_text(row_ns)}"
         f" ({count_text(1e9 / row_ns)}/s)"
     )
     if held := _holds_one(figure.otherwise, probed.rounds_of(floor.path)):
         yield Doubt(
-            "commits under a checkpoint or after rest and right after another cannot be told apart",
+            "commits under a checkpoint or after rest and back to back cannot be told apart",
             f"{detail}; {held}",
             f"{_SLOWER} More `--rounds` and longer `--seconds` tell.",
         )
         return
     yield Doubt(
-        "commits were faster under a checkpoint or after rest than right after another",
+        "commits were faster under a checkpoint or after rest than back to back",
         detail,
         "Storage that is kept busy, or that was left alone, seems to flush faster here; or it was"
         f" faster at that moment. {_SLOWER}",

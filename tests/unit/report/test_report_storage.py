@@ -211,7 +211,7 @@ def test_a_flush_after_rest_is_told_where_it_takes_longer() -> None:
     level = replace(one, rested=(alone, alone, alone))
 
     assert measured["flush after 60 µs of rest"] == "×1.25"
-    assert "/a: after 800 µs of rest a flush takes 3.00 times as long as right after another" in (
+    assert "/a: after 800 µs of rest a flush takes 3.00 times as long as back to back" in (
         " ".join(limits(BOTH))
     )
     assert "of rest" not in " ".join(limits(storage_facts(probed(level))))
@@ -232,7 +232,7 @@ def test_nothing_is_concluded_of_rest_from_an_interval_that_holds_1() -> None:
 
     wide, narrow = rested(0.5, 3.0, 3.5), rested(2.9, 3.0, 3.1)
     assert re.search(
-        r"after 800 µs of rest a flush takes [\d.]+ times as long as right after another"
+        r"after 800 µs of rest a flush takes [\d.]+ times as long as back to back"
         r" \(0\.50 to 3\.50 in 3 rounds\); its interval, 0\.\d+ to [\d.]+, holds 1, so",
         wide,
     ), wide

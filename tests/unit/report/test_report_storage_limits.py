@@ -22,7 +22,7 @@ def test_commits_that_are_faster_otherwise_are_told_with_both_rates() -> None:
 
     assert (
         "one client commits at most 2,248 times a second (462 to 20,600) and 16 clients 17,984,"
-        " where CPU allows. That is under a checkpoint: right after another it commits 462 times a"
+        " where CPU allows. That is under a checkpoint: back to back it commits 462 times a"
         " second and 16 clients 3,696." in answer(found)[0]
     )
     timed = storage_facts(replace(found.measured, wish=replace(found.wish, transaction_us=150)))
@@ -37,7 +37,7 @@ def test_commits_that_are_faster_otherwise_are_told_with_both_rates() -> None:
     assert int(high.replace(",", "")) > 2248
     (said,) = (one for one in warnings(found) if "after rest" in one)
     assert "with which the limits of commits begin" in said
-    assert "(2,248/s), fastest under a checkpoint, right after another 2.16 ms (462/s)" in said
+    assert "(2,248/s), fastest under a checkpoint, back to back 2.16 ms (462/s)" in said
 
 
 def test_a_loop_device_that_uses_the_page_cache_is_told_with_what_ends_it() -> None:
@@ -55,13 +55,13 @@ def test_a_loop_device_that_uses_the_page_cache_is_told_with_what_ends_it() -> N
 
 
 def test_the_delay_to_try_is_not_told_from_flushes_that_few_commits_meet() -> None:
-    """Half of the faster is too short, half of those right after another is not."""
+    """Half of the faster is too short, half of those back to back is not."""
     quick = under(at_rates("/a", 1_600, 1_600), 7_000.0)
 
     found = storage_facts(in_rounds((quick,), (quick,)))
     assert delay(found) == "not known, see below"
     (said,) = (one.because for one in not_known(found) if one.what == COMMITS.what)
-    assert "a flush takes 143 µs under a checkpoint, and 625 µs right after another" in said
+    assert "a flush takes 143 µs under a checkpoint, and 625 µs back to back" in said
     short = under(at_rates("/a", 6_000, 6_000), 9_000.0)
     assert delay(storage_facts(in_rounds((short,), (short,)))) == "none, flushes are too short"
 

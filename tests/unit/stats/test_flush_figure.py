@@ -136,7 +136,7 @@ def test_commits_that_are_faster_under_a_checkpoint_are_told() -> None:
     found = in_rounds((busy,), (busy,))
 
     assert (
-        "250 µs each (4,000/s), fastest under a checkpoint, right after another 1.00 ms (1,000/s)"
+        "250 µs each (4,000/s), fastest under a checkpoint, back to back 1.00 ms (1,000/s)"
     ) in told(found)
     assert flush_figure(found.floors[0], found).commits.mid == pytest.approx(4000)
 
@@ -150,7 +150,7 @@ def test_commits_are_not_called_faster_by_an_interval_that_holds_1() -> None:
 
     said = told(in_rounds(*rounds))
     assert "commits were faster" not in said
-    assert "and right after another cannot be told apart: 667 µs each" in said
+    assert "and back to back cannot be told apart: 667 µs each" in said
     assert "; ×1.28 in 3 rounds, and the interval (0.05 to 33.45) holds 1" in said
 
 
