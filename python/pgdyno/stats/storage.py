@@ -151,8 +151,8 @@ def busy_doubts(probed: Probed) -> tuple[Doubt, ...]:
     return (
         Doubt(
             "other programs kept the machine busy while this was measured",
-            f"they used up to {max(used):.1f} of {plural(probed.cpus, 'CPU')} in a round, and more"
-            f" than {OTHERS_SHARE:.0%} of all is told, {CHOSEN}",
+            f"they used up to {max(used):.1f} of {plural(probed.cpus, 'CPU')} in a round, and this"
+            f" warning comes above {OTHERS_SHARE:.0%} of all, {CHOSEN}",
             "Probes had to wait for a CPU, and perhaps for the storage: measure again when the"
             " machine is idle.",
         ),

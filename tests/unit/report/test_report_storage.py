@@ -137,7 +137,7 @@ def test_a_busy_machine_is_told_first_and_before_advice() -> None:
     assert "kept the machine busy" not in render_md(idle)
     assert warnings(busy)[0].startswith(
         "other programs kept the machine busy while this was measured: they used up to 1.6 of 2"
-        " CPUs in a round, and more than 25% of all is told, a threshold that is chosen, not"
+        " CPUs in a round, and this warning comes above 25% of all, a threshold that is chosen, not"
         " measured."
     )
     assert "measure again when the machine is idle before you set anything" in render_md(busy)
