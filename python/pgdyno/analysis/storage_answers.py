@@ -34,6 +34,7 @@ from pgdyno.model.floor_figures import Level, Span, Times
 from pgdyno.model.shared_storage import may_share
 from pgdyno.model.units import count_text, ns_text, share_text
 from pgdyno.model.wording import CHOSEN, listed, plural
+from pgdyno.stats.compare import CONFIDENCE
 from pgdyno.stats.group_commit import commit_delay_us
 from pgdyno.stats.repeated import time_level, times
 
@@ -138,7 +139,8 @@ def _interval(found: Level | Times, text: Callable[[float], str]) -> str:
     if found.low is None or found.high is None:
         return ", measured once"
     count = found.rounds.n if isinstance(found, Level) else found.one.n
-    return f" ({text(found.low)} to {text(found.high)} in {plural(count, 'round')})"
+    ends = f"{CONFIDENCE:.0%} interval {text(found.low)} to {text(found.high)}"
+    return f" ({ends}, {plural(count, 'round')})"
 
 
 def _ends(span: Span, text: Callable[[float], str]) -> str:

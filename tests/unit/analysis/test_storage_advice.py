@@ -61,7 +61,7 @@ def test_many_reads_at_once_are_advised_where_they_are_many_times_as_fast() -> N
     assert reads.where == "/a"
     assert reads.because == (
         "one read at a time reaches 1,000/s (1,000 to 1,000), 64 at once 16,000/s (14,400 to"
-        " 17,600), ×15.96 (12.43 to 20.50 in 3 rounds)"
+        " 17,600), ×15.96 (95% interval 12.43 to 20.50, 3 rounds)"
     )
     assert reads.settings["effective_io_concurrency"] == "16"
     assert reads.settings["maintenance_io_concurrency"] == "16"
@@ -99,10 +99,13 @@ def test_wal_is_sent_to_a_faster_disk_only_if_rounds_agree() -> None:
                  for one, claims in zip(found.floors, (ON_A, ON_B), strict=True)]  # fmt: skip
         return replace(found, floors=tuple(apart))
 
-    assert "(1.95 to 2.05 in 3 rounds)" in advice(two(1980, 2000, 2020))["Put WAL on /bb"].because
+    assert (
+        "(95% interval 1.95 to 2.05, 3 rounds)"
+        in advice(two(1980, 2000, 2020))["Put WAL on /bb"].because
+    )
     assert "Put WAL on /bb" not in advice(two(600, 2000, 6000))
     told = unknown(two(600, 2000, 6000))["Put WAL on /bb"].because
-    assert "(0.11 to 34.44 in 3 rounds). The two cannot be told apart." in told
+    assert "(95% interval 0.11 to 34.44, 3 rounds). The two cannot be told apart." in told
 
 
 def test_wal_is_not_sent_to_a_disk_whose_interval_lies_below_1() -> None:

@@ -177,17 +177,17 @@ def test_what_rounds_do_not_tell_is_not_known(facts: Facts) -> None:
     assert found.advice == ()
     told = unknown(found)
     assert re.fullmatch(
-        r"Sessions wait for flushes of WAL 16% of their time \(0% to 100% in 3 rounds\), and it"
-        r" would be advised from 20% on, a threshold that is chosen, not measured\. Half a flush"
-        r" takes 100 µs \([\d.]+ µs to [\d.]+ ms in 3 rounds\), and it would be advised from 100"
-        r" µs on, a threshold that is chosen, not measured\. More rounds tell\.",
+        r"Sessions wait for flushes of WAL 16% of their time \(95% interval 0% to 100%, 3 rounds\),"
+        r" and it would be advised from 20% on, a threshold that is chosen, not measured\. Half a"
+        r" flush takes 100 µs \(95% interval [\d.]+ µs to [\d.]+ ms, 3 rounds\), and it would be"
+        r" advised from 100 µs on, a threshold that is chosen, not measured\. More rounds tell\.",
         told["initdb", SHARED].because,
     )
     drifts = in_use(facts, CLOUD, LOCAL, shares=(0.01, 0.05, 2.0))
     assert ("tuned", APART) not in advice(drifts)
     assert re.fullmatch(
-        r"The disk of tuned ends flushes ×[\d.]+ as fast as that of initdb \(×0\.\d+ to"
-        r" ×\d+\.\d+ in 3 rounds\), and its rounds do not tell that it is faster\. More rounds"
+        r"The disk of tuned ends flushes ×[\d.]+ as fast as that of initdb \(95% interval ×0\.\d+"
+        r" to ×\d+\.\d+, 3 rounds\), and its rounds do not tell that it is faster\. More rounds"
         r" tell\.",
         unknown(drifts)["tuned", APART].because,
     )
@@ -259,7 +259,8 @@ def test_each_thing_has_an_answer_for_each_disk_and_where_they_differ_is_said(fa
     assert [cell.text for cell in told.rows[-1]] == ["commit_delay", "try", "not for this load"]
     assert against.folded
     assert [cell.text for cell in against.rows[-1]] == [
-        "tuned", SHARED, "Half a flush takes 25.0 µs (25.0 µs to 25.0 µs in 3 rounds), and it would"
+        "tuned", SHARED, "Half a flush takes 25.0 µs (95% interval 25.0 µs to 25.0 µs, 3 rounds)"
+        ", and it would"
         " be advised from 100 µs on.",
     ]  # fmt: skip
 
@@ -274,7 +275,8 @@ def test_a_load_that_waits_for_no_disk_tells_nothing_of_what_vacuum_reads(facts:
     )
     assert answers(found, steps.READS) == ("not for this load", "not for this load")
     assert spoken_against(found)["tuned", READS].because == (
-        "Sessions wait for reads 0% of their time (0% to 0% in 3 rounds), and it would be advised"
+        "Sessions wait for reads 0% of their time (95% interval 0% to 0%, 3 rounds)"
+        ", and it would be advised"
         " from 20% on."
     )
 
@@ -369,7 +371,8 @@ def test_a_measured_comparison_ends_with_all_that_may_be_done(facts: Facts) -> N
         " 100 µs on."
     )
     assert unknown(found)["other-read-write", steps.WRITES.what].because == (
-        "Sessions wait for flushes of WAL 32% of their time (15% to 56% in 3 rounds): whether for"
+        "Sessions wait for flushes of WAL 32% of their time (95% interval 15% to 56%, 3 rounds)"
+        ": whether for"
         " what checkpoints write beside them is not told. `pgdyno storage` tells, by random writes,"
         " many at once against one at a time, and commits beside them."
     )
