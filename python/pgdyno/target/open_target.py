@@ -76,8 +76,13 @@ def require_folders(plan: Plan, data_bytes: int) -> None:
     Raises:
         PlanError: Naming each that cannot, and why.
     """
-    problems = folder_problems(plan.stages, postgres_user(), data_bytes)
-    refuse(plan.source, [Complaint(f"stage {stage}", text) for stage, text in problems])
+    user = postgres_user()
+    hint = f"Name a folder that exists, that user {user.name} can enter, and that has the room."
+    refuse(plan.source, [
+        # Nobody wrote the stages that `--folder` makes.
+        Complaint("--folder" if stage.folder in plan.folders else f"stage {stage.name}", text, hint)
+        for stage, text in folder_problems(plan.stages, user, data_bytes)
+    ])  # fmt: skip
 
 
 def require_poolers(plan: Plan) -> None:

@@ -34,7 +34,9 @@ _OF_THE_KERNEL = frozenset((
 ))  # fmt: skip
 
 
-def folder_problems(stages: Sequence[Stage], user: OsUser, needed_bytes: int) -> Iterator[Problem]:
+def folder_problems(
+    stages: Sequence[Stage], user: OsUser, needed_bytes: int
+) -> Iterator[tuple[Stage, str]]:
     """What is wrong with the folders that stages name; nothing is changed, nor tried.
 
     Args:
@@ -47,7 +49,7 @@ def folder_problems(stages: Sequence[Stage], user: OsUser, needed_bytes: int) ->
         if stage.folder is not None and stage.folder not in seen:
             seen.add(stage.folder)
             if problem := _folder_problem(Path(stage.folder), user, needed_bytes):
-                yield stage.name, f"folder {stage.folder} {problem}"
+                yield stage, f"folder {stage.folder} {problem}"
 
 
 def _folder_problem(folder: Path, user: OsUser, needed_bytes: int) -> str | None:

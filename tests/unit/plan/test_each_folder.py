@@ -16,6 +16,7 @@ from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.settings import HostFacts, Place
 from pgdyno.plan import read_plan, render_dry_run
 from pgdyno.plan.resolve.plan import resolve
+from pgdyno.target.open_target import require_folders
 from tests.data.servers import GIB, HOST, installed
 
 COMPARISON = Path(__file__).parents[3] / "plans" / "storage-comparison.toml"
@@ -97,6 +98,20 @@ def test_a_folder_that_is_named_twice_is_refused() -> None:
 def test_a_plan_without_such_stages_refuses_folders() -> None:
     with pytest.raises(PlanError, match="--folder: the plan has no stage that is repeated"):
         read_plan(COMPARISON.with_name("demo.toml"), folders=("/mnt/a",))
+
+
+def test_a_folder_that_is_not_there_is_said_of_who_named_it(tmp_path: Path) -> None:
+    """A stage that `--folder` makes stands in no file, and was told as a mistake of one."""
+    gone = str(tmp_path / "gone")
+    with pytest.raises(PlanError) as refused:
+        require_folders(resolved(gone), 0)
+    assert refused.value.fact == f"{COMPARISON}: --folder: folder {gone} does not exist"
+    assert str(refused.value.hint).startswith("Name a folder that exists, that user ")
+
+    values = ("stage.other-load.skip=false", f"stage.other-load.folder={gone}")
+    by_hand = resolve(read_plan(COMPARISON, values, quick=True), installed(18), HOST)
+    with pytest.raises(PlanError, match=": stage other-load: folder "):
+        require_folders(by_hand, 0)
 
 
 def dry_run(host: HostFacts, *folders: str) -> str:
