@@ -165,6 +165,7 @@ def test_data_on_no_device_are_said_to_be_so(tmp_path: Path) -> None:
     assert {name.rpartition(".")[0] for name in names_of(sampler)} == {"device.nvme0n1"}
     assert isinstance(missing, Missing)
     assert missing.name == "reads and writes of the device below the data"
+    assert "PGDYNO_HOME or the `folder` of the stage" in missing.remedy
     (tmp_path / "diskstats").write_text("   2       0 fd0 0 0 0 0 0 0 0 0 0 0 0\n")
     subject = Subject(data_folder=tmp_path)
     assert disk.sampler(subject, tmp_path / "diskstats", tmp_path) == [missing]

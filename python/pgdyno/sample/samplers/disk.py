@@ -37,7 +37,8 @@ _NO_DEVICE = Missing(
     "reads and writes of the device below the data",
     "their file system is on no block device that the kernel counts by itself, as btrfs, ZFS, tmpfs"
     " and overlays are",
-    "Set PGDYNO_HOME to a folder on a disk of its own, formatted with ext4 or XFS.",
+    "Keep the data on a disk with ext4 or XFS, by PGDYNO_HOME or the `folder` of the stage; below"
+    " memory there is no device.",
 )
 
 
