@@ -19,6 +19,7 @@ from pgdyno.report import noise
 from pgdyno.report.document import Tone
 from pgdyno.report.sections.cycles import unlike_text
 from pgdyno.report.sections.stages import METRICS, checkpoint_counts
+from pgdyno.report.terminal import Name
 from pgdyno.report.tone import CONFIDENCES, LIGHTS, verdict_tone
 
 _NAME_LETTERS_MAX = 12  # of stages whose names no other column breaks
@@ -114,11 +115,11 @@ def _throughput(facts: Facts, load: Load) -> Table:
     for head, at_least in (
         (f"to {load[0].name}", "×1.234"), (f"{share} interval", "interval"),
     ):  # fmt: skip
-        table.add_column(head, justify="right", overflow="fold", min_width=len(at_least))
+        table.add_column(Name(head), justify="right", overflow="fold", min_width=len(at_least))
     table.add_column("verdict", overflow="fold", min_width=len("undecided,"))
     for stage in load:
         table.add_row(
-            stage.name,
+            Name(stage.name),
             stage.rung,
             words.count(stage.throughput),
             words.count(stage.tpm_total),
@@ -137,7 +138,7 @@ def _latency(kind: str, stages: Load) -> Table:
     for stage in stages:
         wal = stage.per_transaction.get("wal_bytes")
         table.add_row(
-            stage.name,
+            Name(stage.name),
             *_times(stage, kind),
             bytes_text(wal.median) if wal else words.NOTHING,
             checkpoint_counts(stage),

@@ -98,3 +98,23 @@ def test_nothing_is_cut_at_any_width(facts: Facts, width: int, letters: int) -> 
     said = " ".join(" ".join(lines).split())
     assert said.count("undecided,") == 2, "a column that runs out of the terminal is lost"
     assert "629" in said
+
+
+@pytest.mark.parametrize("width", [72, 80, 100])
+def test_a_name_is_broken_after_a_hyphen_and_not_within_a_part(facts: Facts, width: int) -> None:
+    """At 100 columns the last letter of `memory-read-write` stood alone on the next line."""
+    stages = tuple(
+        replace(
+            stage, name=f"memory-{stage.name}-write",
+            to_first=stage.to_first and replace(
+                stage.to_first, low=0.001, high=433.292, verdict="undecided", rounds_needed=629,
+                base="here-read-write",
+            ),
+        )
+        for stage in facts.stages
+    )  # fmt: skip
+    lines = printed(replace(facts, stages=stages), width)
+
+    begun = [line.split()[0] for line in lines if line.startswith(" memory-")]
+    assert begun
+    assert all(one.endswith(("-", "-write")) for one in begun), "a part is torn"
