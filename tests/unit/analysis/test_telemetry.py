@@ -99,7 +99,14 @@ def test_a_look_is_told_beside_its_budget(facts: Facts) -> None:
     said = section(replace(facts, telemetry=found))
     assert said is not None
     (over,) = [one for one in said.blocks if isinstance(one, Text) and "budget" in one.text]
-    assert over.text == "More CPU time a look than its budget took the samplers disk and sessions."
+    assert (
+        over.text == "The samplers disk and sessions took more CPU time a look than their budget."
+    )
+    one_over = tuple(one for one in found.samplers if one.name != "sessions")
+    alone = section(replace(facts, telemetry=replace(found, samplers=one_over)))
+    assert alone is not None
+    (over,) = [one for one in alone.blocks if isinstance(one, Text) and "budget" in one.text]
+    assert over.text == "The sampler disk took more CPU time a look than its budget."
     (table,) = [one for one in said.blocks if isinstance(one, Table) and "budget" in one.caption]
     assert table.folded
     row = next(row for row in table.rows if row[0].text == "sessions")

@@ -92,9 +92,9 @@ def _budgets(facts: Facts, found: TelemetryFacts) -> Iterator[Block]:
     if not found.samplers:
         return
     over = [one.name for one in found.samplers if one.exceeded]
-    what = "sampler" if len(over) == 1 else "samplers"
+    who, whose = ("sampler", "its") if len(over) == 1 else ("samplers", "their")
     yield Text(
-        f"More CPU time a look than its budget took the {what} {listed(over)}."
+        f"The {who} {listed(over)} took more CPU time a look than {whose} budget."
         if over
         else "No sampler took more CPU time a look than its budget.",
         "" if over else "quiet",
