@@ -72,7 +72,10 @@ def _shortened(stages: Sequence[StageFacts]) -> Iterator[str]:
     if verdicts & {"better", "worse", "equivalent"}:
         yield "This is a first look, shortened by --quick: the whole plan may find otherwise."
     if "undecided" in verdicts:
-        yield "A plan shortened by --quick seldom decides; without it, it measures longer, and may."
+        yield (
+            "A plan shortened by --quick seldom decides; the whole plan measures longer, and may"
+            " decide."
+        )
     left = [
         f"`{one.name}`"
         for one in stages

@@ -198,7 +198,8 @@ def test_a_shortened_plan_that_decided_nothing_says_that_it_could_not(tmp_path: 
     )
     assert short[:2] == whole[:2]
     assert short[2] == (
-        "A plan shortened by --quick seldom decides; without it, it measures longer, and may."
+        "A plan shortened by --quick seldom decides; the whole plan measures longer, and may"
+        " decide."
     )
 
 
