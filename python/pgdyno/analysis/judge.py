@@ -169,17 +169,25 @@ def placement(trials: Sequence[TrialRecord], *, server_on_host: bool) -> Judgeme
     return _judgement(judge_placement(stages, np.log(rates), ipis))
 
 
-def most_doubtful(judgements: Sequence[Judgement | None]) -> Judgement | None:
+def most_doubtful(
+    judgements: Sequence[Judgement | None], shares: Sequence[float | None] = ()
+) -> Judgement | None:
     """The judgement of the most doubtful round, with the number of rounds that share it.
 
     The fact is that round's; where others of the same verdict have other facts, it says of how many
     it is.
+
+    Args:
+        judgements: Of the rounds.
+        shares: By which one is more doubtful than another of its verdict: the greatest is; none
+            where verdicts alone tell.
     """
-    known = [one for one in judgements if one is not None]
+    of_each = shares or [None] * len(judgements)
+    known = [(one, share or 0.0) for one, share in zip(judgements, of_each, strict=True) if one]
     if not known:
         return None
-    worst = max(known, key=lambda one: _DOUBT.index(one.verdict))
-    alike = [one for one in known if one.verdict == worst.verdict]
+    worst, _ = max(known, key=lambda each: (_DOUBT.index(each[0].verdict), each[1]))
+    alike = [one for one, _ in known if one.verdict == worst.verdict]
     same = sum(one.fact == worst.fact for one in alike)
     fact = worst.fact if same == len(alike) else f"in {plural(same, 'round')}: {worst.fact}"
     return replace(worst, fact=fact, rounds=len(alike), of_rounds=len(known))

@@ -146,6 +146,7 @@ def _facts(
     quantiles: Quantiles,
 ) -> StageFacts:
     results = [trial.result for trial in trials if trial.result]
+    shares = [one.result.client.share_of_host if one.result else None for one in trials]
     long = [one for one in results if one.followed and one.followed.cycles is None] or results
     bmsql = stage.workload.tpcc is not None and stage.workload.tpcc.schema == "bmsql"
     printed = [one for result in results if bmsql and (one := _as_benchmarksql(result))]
@@ -174,10 +175,8 @@ def _facts(
         per_transaction=_efficiency(long),
         checkpoints=tuple(one.checkpoints for one in trial_facts),
         checkpoint_cycle=most_doubtful([one.checkpoint_cycle for one in trial_facts]),
-        client_share=Spread.of(
-            tuple(share for each in results if (share := each.client.share_of_host) is not None)
-        ),
-        client_limit=most_doubtful([one.client_limit for one in trial_facts]),
+        client_share=Spread.of(tuple(share for share in shares if share is not None)),
+        client_limit=most_doubtful([one.client_limit for one in trial_facts], shares),
         ceiling_share=Spread.of(
             tuple(one.ceiling_share for one in trial_facts if one.ceiling_share is not None)
         ),

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from pgdyno.analysis.efficiency import transactions
-from pgdyno.analysis.judge import placement
+from pgdyno.analysis.facts import Judgement, Spread
+from pgdyno.analysis.judge import most_doubtful, placement
 from pgdyno.analysis.trust import merged_audit
 from pgdyno.model.run import AuditLine, TrialRecord, TrialResult, TrialState
 from pgdyno.report.document import Table
@@ -109,3 +110,26 @@ def test_the_report_says_when_the_scheduler_moved_the_numbers() -> None:
     assert placement(placed(0.0), server_on_host=True).verdict == "clear"
     assert placement(placed(0.2), server_on_host=False).verdict == "unknown"
     assert placement(trials(SHARE), server_on_host=True).verdict == "unknown"
+
+
+def test_of_rounds_that_are_clear_the_most_doubtful_one_has_the_greatest_share() -> None:
+    """The page said `at most 3% more` of the first of three rounds, and another had 5%."""
+    rounds = [Judgement("clear", f"the client took {share} of the host", None)
+              for share in ("3%", "4%", "4%")]  # fmt: skip
+    worst = most_doubtful(rounds, (0.033, 0.044, 0.037))
+    assert worst is not None
+    assert (worst.fact, worst.rounds) == ("in 2 rounds: the client took 4% of the host", 3)
+    unknown = Judgement("unknown", "the window is too short", None)
+    assert most_doubtful([*rounds, unknown], (0.033, 0.044, 0.037, None)) == replace(
+        unknown, of_rounds=4
+    ), "a verdict weighs more than a share"
+
+
+def test_a_share_stands_on_the_page_as_of_the_round_that_its_caption_names(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path)
+    share = Spread.of((0.033, 0.044, 0.037))
+    stages = (replace(facts.stages[0], client_share=share, ceiling_share=share), *facts.stages[1:])
+    table = section(replace(facts, stages=stages)).blocks[0]
+    assert isinstance(table, Table)
+    assert "most doubtful round" in table.caption
+    assert [cell.text for cell in table.rows[0][1:3]] == ["4.4%", "4.4%"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pgdyno.analysis import words
-from pgdyno.analysis.facts import AuditFacts, Facts
+from pgdyno.analysis.facts import AuditFacts, Facts, Spread
 from pgdyno.model.units import count_text, digits_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Block, Cell, Column, Section, Table, Text
@@ -31,15 +31,18 @@ def _client(facts: Facts) -> Table:
         tuple(
             (
                 Cell(stage.name),
-                Cell(f"{stage.client_share.median:.1%}" if stage.client_share else words.NOTHING),
-                Cell(
-                    f"{stage.ceiling_share.median:.1%}" if stage.ceiling_share else "not calibrated"
-                ),
+                Cell(_most(stage.client_share) or words.NOTHING),
+                Cell(_most(stage.ceiling_share) or "not calibrated"),
                 judged(stage.client_limit),
             )
             for stage in facts.stages
         ),
     )
+
+
+def _most(share: Spread | None) -> str | None:
+    """Of the rounds, the one that makes the stage most doubtful."""
+    return None if share is None else f"{max(share.rounds):.1%}"
 
 
 def _placement(facts: Facts) -> Text:
