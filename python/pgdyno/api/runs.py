@@ -58,6 +58,7 @@ _TRIALS = (
     "tps", "tpm_total", "window_s", "client_cpu_s", "started_unix_ns",
 )  # fmt: skip
 _VERDICTS = tuple(one.name for one in VERDICTS if one is not RUN)
+_ENDING_MAX = 8  # letters; longer ones (`page.yesterday`) are of a name, not of a kind of file
 
 
 class Run:
@@ -305,6 +306,7 @@ class Run:
             out: Where it is written.
 
         Raises:
+            PlanError: `out` alone names the format, and ends with another kind of file.
             StoreError: The file cannot be written, or holds something that is no earlier report.
         """
         named = format or written_as(out)
@@ -385,10 +387,23 @@ class Experiment:
 
 
 def written_as(out: str | Path | None) -> Format | Form:
-    """The format that the name of a file ends with; of another name, `html`."""
+    """The format that the name of a file ends with; of a name that ends with no kind of file, html.
+
+    Raises:
+        PlanError: It ends with another kind of file: `report.pdf` would hold a page, and open
+            nowhere.
+    """
     ending = Path(out).suffix.removeprefix(".") if out is not None else ""
     known = (*get_args(Format), *get_args(Form))
-    return cast(Format | Form, ending) if ending in known else "html"
+    if ending in known:
+        return cast(Format | Form, ending)
+    if ending.isalpha() and len(ending) <= _ENDING_MAX and ending != "htm":
+        raise PlanError(
+            f"no report is written as {ending!r}, by the name of {out}: formats are"
+            f" {', '.join(known)}",
+            "Name the format, or a file that ends with it; a browser prints a page into a PDF.",
+        )
+    return "html"
 
 
 def experiment_of(run: Run) -> Experiment:

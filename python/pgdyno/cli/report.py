@@ -27,7 +27,7 @@ def report(
             "-f",
             help="html, md, json: all that was found. conf, sql (ALTER SYSTEM), sysctl: what to"
             " configure, line by line with reasons. diff: what that would change on a server."
-            " Default: what the name of --out ends with, else html.",
+            " Default: what the name of --out ends with; html where it ends with no kind of file.",
         ),
     ] = _REPORT["format"],
     out: Annotated[

@@ -10,8 +10,8 @@ from typing import get_args
 import pytest
 
 from pgdyno.api import experiments
-from pgdyno.api.runs import Experiment, Format, Run
-from pgdyno.model.errors import StoreError
+from pgdyno.api.runs import Experiment, Format, Run, written_as
+from pgdyno.model.errors import PlanError, StoreError
 from pgdyno.model.manifest import HostManifest, Installation
 from pgdyno.model.run import RunInfo
 from pgdyno.store import RunFile
@@ -48,3 +48,21 @@ def test_a_run_of_a_kind_that_is_not_known_is_refused(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="holds an experiment 'bisect', known are") as raised:
             ask()
         assert all(name in raised.value.fact for name in KINDS)
+
+
+@pytest.mark.parametrize("name", ["report.pdf", "report.txt", "report.markdown"])
+def test_a_report_is_not_written_as_what_it_is_not(name: str) -> None:
+    """`--out report.pdf` was a page, which nothing opened."""
+    with pytest.raises(PlanError, match=f"written as '{name.partition('.')[2]}'") as refused:
+        written_as(name)
+    assert refused.value.hint is not None
+    assert "browser" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [("a.html", "html"), ("a.htm", "html"), ("a.md", "md"), ("a.conf", "conf"), ("a", "html"),
+     ("run.2026-11-29", "html"), ("-", "html"), (None, "html")],
+)  # fmt: skip
+def test_a_name_tells_the_format_of_a_report(name: str | None, form: str) -> None:
+    assert written_as(name) == form
