@@ -88,8 +88,7 @@ class LiveView:
             self._console.print(f"fixture: {PHASES.get(name, name)}")
 
     def _trial_ends(self, record: TrialRecord, *, lost: bool) -> None:
-        assert self._progress.plan is not None, "a trial ended before its run began"
-        self._console.print(trial_line(record, len(self._progress.plan.trials), lost=lost))
+        self._console.print(trial_line(record, self._progress.head_of(record), lost=lost))
 
     def _look_taken(self, event: LookTaken) -> None:
         when = "after" if event.decides else "in"
@@ -137,9 +136,8 @@ def _point_line(event: PointMeasured) -> str:
     )
 
 
-def trial_line(record: TrialRecord, count: int, *, lost: bool = False) -> Text:
+def trial_line(record: TrialRecord, head: str, *, lost: bool = False) -> Text:
     """What a trial came to; where its server was lost, why is told apart, and once."""
-    head = f"trial {record.number:>2} of {count}  round {record.round}  {record.stage:<16}"
     state = record.state.text
     said = state if lost else f"{state}: {record.reason}"
     if record.result is None:

@@ -45,6 +45,7 @@ PHASES = {
 DRIVEN = {"warmup": "warm-up"}
 """Of the driver's phases, those whose word is another one."""
 STARTING = "starting"
+_NAME_MIN = 16  # columns of a stage's name in a line on a trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,17 @@ class RunProgress:
         self.done += 1
         measuring = self.plan.protocol.warmup_s + self.plan.protocol.window_s
         self._overhead_s.append(max(0.0, self._clock() - self._trial_began - measuring))
+
+    def head_of(self, trial: TrialRecord) -> str:
+        """What a line on a trial begins with, as wide as those on the others of its plan."""
+        assert self.plan is not None, "a trial ended before its run began"
+        count = f"{len(self.plan.trials)}"
+        rounds = max(len(f"{one.round}") for one in self.plan.trials)
+        names = max(_NAME_MIN, *(len(one.stage) for one in self.plan.trials))
+        return (
+            f"trial {trial.number:>{max(2, len(count))}} of {count}"
+            f"  round {trial.round:>{rounds}}  {trial.stage:<{names}}"
+        )
 
     def left_s(self) -> float:
         """Seconds left for the whole plan, by what the trials so far took besides measuring.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from rich.text import Text
 from pgdyno.analysis.judged import plan_in
 from pgdyno.cli import console
 from pgdyno.cli.live_view import LiveView
-from pgdyno.model.progress import RunBegun
+from pgdyno.model.progress import RunBegun, TrialEnded
 from pgdyno.store import RunFile
 from tests.data.miniature import write_miniature
 
@@ -188,3 +188,20 @@ def test_who_goes_on_with_a_whole_run_is_told_so(tmp_path: Path, todo: int, is_t
     with LiveView(Console(file=stream, width=100)) as view:
         view(RunBegun(path, plan, todo))
     assert ("nothing is measured" in stream.getvalue()) is is_told
+
+
+def test_lines_of_trials_stand_below_each_other_however_long_names_are(tmp_path: Path) -> None:
+    """The plan that `pgdyno init` writes has a stage `synchronous_commit-off`."""
+    path = tmp_path / "run.sqlite"
+    with RunFile.read(write_miniature(path)) as run:
+        plan, (first, second, *_) = plan_in(run.info()), run.trials()
+    second = replace(second, stage="synchronous_commit-off", round=10)
+    named = replace(plan.trials[1], stage=second.stage, round=second.round)
+    plan = replace(plan, trials=(plan.trials[0], named, *plan.trials[2:]))
+    stream = io.StringIO()
+    with LiveView(Console(file=stream, width=120)) as view:
+        for event in (RunBegun(path, plan, 2), TrialEnded(first), TrialEnded(second)):
+            view(event)
+    lines = [line for line in stream.getvalue().splitlines() if line.startswith("trial ")]
+    assert len(lines) == 2
+    assert len({line.index(" NOPM") for line in lines}) == 1
