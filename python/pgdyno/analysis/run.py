@@ -113,7 +113,8 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         placement=found.placed, warnings=found.warnings, audit=found.audit,
         conditions=merged_conditions(fixtures, trials),
         checked_rounds=plan.protocol.checked_rounds, same=shared(plan, finished),
-        differences=found.differing, mistakes=found.mistakes, phases=_phases(info, trials),
+        differences=found.differing, mistakes=found.mistakes,
+        phases=_phases(info, trials, found.replaced),
         deviations=(*deviations(info, names), *stale_reads(plan)), versions=versions,
         reference=words.flat(plan.reference), host=words.flat(asdict(info.host)),
         build=words.flat(asdict(info.build)) if _runs_installed(plan) else {},
@@ -215,7 +216,9 @@ def _versions(plan: Plan, info: RunInfo) -> tuple[str, ...]:
     return tuple(dict.fromkeys(s.build.version if s.build else own for s in plan.stages))
 
 
-def _phases(info: RunInfo, trials: Sequence[TrialRecord]) -> Phases:
+def _phases(
+    info: RunInfo, trials: Sequence[TrialRecord], replaced: Sequence[TrialRecord]
+) -> Phases:
     measuring_s = 0.0
     other_s: dict[str, float] = {}
     for trial in trials:
@@ -226,8 +229,24 @@ def _phases(info: RunInfo, trials: Sequence[TrialRecord]) -> Phases:
                 other_s[phase] = other_s.get(phase, 0.0) + seconds
     ends = [trial.ended_ns for trial in trials if trial.ended_ns is not None]
     total_s = (max(ends) - info.started_ns) / 1e9 if ends else 0.0
-    between_s = max(0.0, total_s - measuring_s - sum(other_s.values()))
-    return Phases(measuring_s, other_s, between_s, total_s)
+    stopped_s = _stopped_s(trials, replaced)
+    between_s = max(0.0, total_s - measuring_s - sum(other_s.values()) - stopped_s)
+    return Phases(measuring_s, other_s, between_s, stopped_s, total_s)
+
+
+def _stopped_s(trials: Sequence[TrialRecord], replaced: Sequence[TrialRecord]) -> float:
+    """How long the run stood still, with what the trials that were interrupted had taken.
+
+    When one was interrupted nobody could write down; it has no end.
+    """
+    begins = [one.started_ns for one in (*trials, *replaced) if one.started_ns is not None]
+    broken = [one.started_ns for one in replaced
+              if one.started_ns is not None and one.ended_ns is None]  # fmt: skip
+    return sum(
+        (min(later) - begun) / 1e9
+        for begun in broken
+        if (later := [one for one in begins if one > begun])
+    )
 
 
 def _fixture(fixture: Fixture) -> dict[str, str]:

@@ -65,5 +65,6 @@ class Phases:
 
     measuring_s: float  # warm-up, window and drain
     other_s: dict[str, float]  # by phase, all trials
-    between_s: float  # inside the run, outside of every phase: loading, bookkeeping, pauses
+    between_s: float  # inside the run, outside of every phase: loading, bookkeeping
+    stopped_s: float  # from the begin of a trial that was interrupted to that of the next one
     total_s: float  # from the start of the run to the end of the last trial

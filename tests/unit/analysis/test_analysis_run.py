@@ -12,6 +12,7 @@ from pgdyno.analysis.facts import Facts, StageFacts
 from pgdyno.analysis.run import analyse
 from pgdyno.model.build import Recipe
 from pgdyno.model.fixture_shape import FixtureShape
+from pgdyno.model.run import TrialState
 from pgdyno.report import markdown
 from pgdyno.store import RunFile
 from tests.data.builds import a_build
@@ -89,6 +90,33 @@ def test_time_is_counted_once(facts: Facts) -> None:
     assert "window" not in phases.other_s, "the window is a part of driving"
     told = phases.measuring_s + sum(phases.other_s.values()) + phases.between_s
     assert told == pytest.approx(phases.total_s)
+    assert phases.stopped_s == 0, "nothing was interrupted"
+
+
+def test_the_time_for_which_a_run_was_stopped_is_told_apart(tmp_path: Path) -> None:
+    """Resumed three minutes later, it seemed to have been busy between its trials."""
+    path = write_miniature(tmp_path / "run.sqlite", invalid=())
+    with RunFile.append(path) as run:
+        whole = analyse(run)
+        broken = next(one for one in run.trials() if one.number == 5)
+        assert broken.started_ns is not None
+        run.put_trial(replace(broken, state=TrialState.RUNNING, ended_ns=None, result=None))
+        run.begin_again([5])
+        pause_ns = 3_600 * 10**9
+        for one in run.trials():
+            if one.number == 5:
+                again = replace(broken, started_ns=broken.started_ns + pause_ns, attempt=2)
+            elif one.number > 5 and one.started_ns is not None and one.ended_ns is not None:
+                again = replace(one, started_ns=one.started_ns + pause_ns,
+                                ended_ns=one.ended_ns + pause_ns)  # fmt: skip
+            else:
+                continue
+            run.put_trial(replace(again, replaced_by=None))
+        facts = analyse(run)
+    assert facts.phases.stopped_s == pytest.approx(3_600)
+    assert facts.phases.between_s == pytest.approx(whole.phases.between_s)
+    assert facts.phases.total_s == pytest.approx(whole.phases.total_s + 3_600)
+    assert "interrupted: until the next trial began | 1 h 00 min |" in markdown.render(facts)
 
 
 def test_a_run_without_a_finished_trial_has_a_report(tmp_path: Path) -> None:

@@ -68,6 +68,8 @@ def _time(phases: Phases) -> Table:
     lines = [("measuring (warm-up, window, drain)", phases.measuring_s)]
     lines += sorted(phases.other_s.items(), key=lambda line: -line[1])
     lines.append(("between and around the trials", phases.between_s))
+    if phases.stopped_s:
+        lines.append(("interrupted: until the next trial began", phases.stopped_s))
     lines.append(("whole run", total))
     return Table(
         "Where the time of the run went.",
