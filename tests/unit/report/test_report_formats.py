@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html as html_text
 import json as json_text
 import re
 from dataclasses import asdict, replace
@@ -19,6 +18,7 @@ from pgdyno.report import html, json, markdown
 from pgdyno.report.compose import compose
 from pgdyno.report.document import Table, Text
 from pgdyno.report.sections import ORDER, cycles, stages
+from tests.data.page_text import page_text
 from tests.data.pages import facts_of, filled
 
 HOSTILE = "a < b & `c` | </script><script>alert(1)</script> [x](y) *z*"
@@ -189,14 +189,19 @@ def test_a_trial_that_was_broken_off_is_called_so(facts: Facts) -> None:
 
 def test_markdown_and_page_hold_every_cell(facts: Facts, own_page: str) -> None:
     text = markdown.render(facts).replace("\\", "")
-    shown = html_text.unescape(own_page.replace("<wbr>", ""))  # where a long word may break
+    shown = page_text(own_page)
     for section in compose(facts).sections:
         assert f"## {section.title}" in text
         assert f'id="{section.ident}"' in own_page
         for table in (block for block in section.blocks if isinstance(block, Table)):
             for cell in (cell for row in table.rows for cell in row):
                 assert cell.text in text
-                assert cell.text in shown
+                assert (cell.text if cell.code else cell.text.replace("`", "")) in shown
+
+
+def test_what_is_code_in_a_cell_is_code_on_the_page(own_page: str) -> None:
+    """Markdown had it so; the page showed the ticks."""
+    assert "figures of <code>earlier</code> agree" in own_page
 
 
 def test_no_line_ends_within_an_option_and_its_value_is_code_with_it(facts: Facts) -> None:
