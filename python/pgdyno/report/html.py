@@ -26,7 +26,11 @@ from pgdyno.report.document import Document, Figure, Flames
 from pgdyno.report.flame import flame_data
 
 _CODE = re.compile(r"`([^`]+)`")
-_OPTION = re.compile(r"(?<!\S)(--[a-z-]{1,18})(?!\S)")
+# A browser would break the name of an option behind its hyphens, and a number before its unit.
+_WHOLE = re.compile(
+    r"(?<![\w-])(--[a-z][a-z-]{0,17}(?![\w-])"
+    r"|(?:\d[\d.,]* (?:h|min) )?\d[\d.,]* (?:h|min|[mµn]?s|(?:[KMGTP]i)?B(?:/s)?)(?!\w))"
+)
 # Words too long for a column, and the pieces that a line may end after.
 _LONG_WORD = re.compile(r"(\S{21,})")
 _PIECE = re.compile(r"[^-_/.=,:]{1,20}[-_/.=,:]?|[-_/.=,:]{1,20}")
@@ -181,24 +185,25 @@ def _inline(text: str) -> Markup:
     """Escaped text; what stands between backticks becomes code."""
     parts = _CODE.split(visible(text))
     return Markup("").join(
-        _coded(part) if index % 2 else _breakable(part) for index, part in enumerate(parts)
-    )
-
-
-def _coded(text: str) -> Markup:
-    """Code; a browser would break the name of an option behind its hyphens."""
-    parts = _OPTION.split(text)
-    return Markup("<code>{}</code>").format(
-        Markup("").join(
-            Markup('<span class="whole">{}</span>').format(part) if at % 2 else _breakable(part)
-            for at, part in enumerate(parts)
-        )
+        Markup("<code>{}</code>").format(_breakable(part)) if index % 2 else _breakable(part)
+        for index, part in enumerate(parts)
     )
 
 
 def _breakable(text: str) -> Markup:
-    """Escaped text in which lines may end within a word too long for a column, too."""
-    parts = _LONG_WORD.split(visible(text))
+    """Escaped text in which lines may end within a word too long for a column, too.
+
+    None ends within the name of an option, or between a number and its unit.
+    """
+    parts = _WHOLE.split(visible(text))
+    return Markup("").join(
+        Markup('<span class="whole">{}</span>').format(part) if index % 2 else _pieces(part)
+        for index, part in enumerate(parts)
+    )
+
+
+def _pieces(text: str) -> Markup:
+    parts = _LONG_WORD.split(text)
     return Markup("").join(
         Markup("<wbr>").join(_PIECE.findall(part)) if index % 2 else escape(part)
         for index, part in enumerate(parts)

@@ -17,6 +17,7 @@ from pgdyno.report import drill as report
 from pgdyno.store import RunFile
 from tests.data.drills import INFO, drill
 from tests.data.miniature import write_miniature
+from tests.data.page_text import page_text
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,8 @@ def test_every_stage_and_disaster_is_in_every_form(facts: DrillFacts) -> None:
     console = Console(file=StringIO(), width=100, no_color=True, force_terminal=False)
     console.print(report.summary(facts))
     assert isinstance(console.file, StringIO)
-    for text in (console.file.getvalue(), report.render_md(facts), report.render_html(facts)):
+    page = page_text(report.render_html(facts))
+    for text in (console.file.getvalue(), report.render_md(facts), page):
         for one in facts.rows:
             assert one.stage in text
             assert one.disaster in text

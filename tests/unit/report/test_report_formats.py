@@ -214,6 +214,18 @@ def test_no_line_ends_within_an_option_and_its_value_is_code_with_it(facts: Fact
     assert "<code>a--b --</code>" in page
 
 
+def test_no_line_ends_between_a_number_and_its_unit_or_within_an_option_of_a_sentence(
+    facts: Facts,
+) -> None:
+    """`takes about 1 min 32` ended a line and `s` began the next; `--` and `quick:` likewise."""
+    said = "Shortened by --quick: it takes about 1 min 32 s, writes 22.9 KiB, and is no 3 sigma."
+    page = html.render(replace(facts, answer=replace(facts.answer, plain=(said,))))
+    whole = '<span class="whole">{}</span>'
+    assert f"by {whole.format('--quick')}: it" in page
+    assert f"about {whole.format('1 min 32 s')}, writes {whole.format('22.9 KiB')}, and is" in page
+    assert "no 3 sigma" in page
+
+
 def test_page_and_markdown_introduce_what_limits_an_answer_alike(
     facts: Facts, own_page: str
 ) -> None:
