@@ -218,6 +218,20 @@ def test_a_role_that_may_only_create_databases_is_enough(server: Connection) -> 
         run(server, "DROP ROLE worker")
 
 
+def test_who_sits_in_the_template_is_told_with_a_way_on(server: Connection) -> None:
+    target = RunningTarget(conninfo_of(server))
+    try:
+        with (
+            psycopg.connect(**server.to("template1").arguments()),
+            pytest.raises(TargetError, match=r"template1.* is being accessed") as it,
+        ):
+            target._owner.create(TRIAL)
+        assert "pg_stat_activity" in str(it.value.hint)
+        assert "DETAIL" not in it.value.fact
+    finally:
+        target.close()
+
+
 def test_a_run_whose_session_is_gone_drops_nothing(server: Connection) -> None:
     target = RunningTarget(conninfo_of(server))
     target._owner.create(TRIAL)

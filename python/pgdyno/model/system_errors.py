@@ -7,6 +7,7 @@ are known by name, so that none is loaded for an error that did not happen.
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,7 +35,10 @@ TOO_MANY = "Ask for fewer connections, or raise max_connections of the server."
 _OF_SQLSTATE = {
     "42501": "GRANT the role that right, or connect as another role.",
     "53300": TOO_MANY,
+    "55006": "Others use it: wait for them, or end their sessions, which pg_stat_activity lists.",
 }
+
+_LABEL = re.compile(r"^(?:DETAIL|HINT):\s+")
 
 
 class SystemFailure(PgdynoError):
@@ -81,14 +85,22 @@ def _system(error: BaseException) -> tuple[str, str | None]:
     return fact, _HINTS.get(error.errno or 0)
 
 
+def refusal(error: BaseException) -> tuple[str, str | None]:
+    """What a server that goes on refused to who asked it, and what helps where that is known."""
+    hint = _OF_SQLSTATE.get(getattr(error, "sqlstate", None) or "")
+    return f"the server refused: {_first_line(error)}", hint
+
+
 def _first_line(error: BaseException) -> str:
-    return " / ".join(line.strip() for line in str(error).splitlines() if line.strip())
+    lines = (_LABEL.sub("", line.strip()) for line in str(error).splitlines())
+    return " / ".join(line for line in lines if line)
 
 
 def _of_server(error: BaseException) -> tuple[str, str | None]:
     """What a server refused to who asked it is no failure of the server."""
-    if hint := _OF_SQLSTATE.get(getattr(error, "sqlstate", None) or ""):
-        return f"the server refused: {_first_line(error)}", hint
+    fact, hint = refusal(error)
+    if hint:
+        return fact, hint
     return f"the server failed: {_first_line(error)}", _SERVER
 
 

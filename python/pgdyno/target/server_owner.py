@@ -29,6 +29,7 @@ from psycopg import sql
 
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import LostError, PlanError, StoppedError, TargetError
+from pgdyno.model.system_errors import refusal
 from pgdyno.session import own_session
 from pgdyno.target import advisory_locks
 from pgdyno.target.role import OTHER_CLIENTS
@@ -282,8 +283,7 @@ class Owner:
                 self._goodbye = error.sqlstate
             if self._session.closed or error.sqlstate in (_STOPPED, _CRASHED):
                 raise self._lost() from error
-            said = " ".join(str(error).split())
-            raise TargetError(f"the server refused: {said}") from error
+            raise TargetError(*refusal(error)) from error
 
     def _lost(self) -> LostError:
         """What became of the server, as far as it said so."""

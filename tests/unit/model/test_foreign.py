@@ -26,6 +26,8 @@ from pgdyno.model.system_errors import as_pgdyno_error
         (psycopg.OperationalError("gone\n  away\n"), "the server failed: gone / away", "own log"),
         (psycopg.errors.InsufficientPrivilege("no\n"), "the server refused: no", "GRANT"),
         (psycopg.errors.TooManyConnections("many"), "the server refused: many", "fewer"),
+        (psycopg.errors.ObjectInUse("in use\nDETAIL:  By 1 other."),
+         "the server refused: in use / By 1 other.", "pg_stat_activity"),
         (MemoryError(), "there is not enough memory", "Make the plan smaller"),
         (CoreError("spec", "no such face", "Say it."), "no such face", "Say it."),
     ],
