@@ -169,7 +169,10 @@ def test_a_password_that_the_server_refuses_is_told_with_where_it_may_stand(
 
     said = " ".join(done.stderr.split())
     assert "password authentication failed" in said
-    assert "pg_service.conf, else of PGPASSWORD, else of ~/.pgpass: correct it there" in said
+    places = (
+        "pg_service.conf, else of PGPASSWORD, else of ~/.pgpass or the file that PGPASSFILE names"
+    )
+    assert f"{places}: correct it there" in said
 
 
 @pytest.mark.wide

@@ -22,8 +22,8 @@ from pgdyno.model.system_errors import TOO_MANY
 
 _NAME_IT = "No server was named: do so with --conninfo, e.g. 'host=/run/postgresql dbname=tpcc'."
 _PASSWORDS = (
-    "PG* variables, pg_service.conf and ~/.pgpass count as they do for psql; pgdyno asks for no"
-    " password."
+    "PG* variables, pg_service.conf and ~/.pgpass, or the file that PGPASSFILE names, count as they"
+    " do for psql; pgdyno asks for no password."
 )
 _START_IT = (
     "Start the server, or name the host (a folder of its socket) and port that it listens on."
@@ -59,8 +59,8 @@ _HINTS = {
     "Peer authentication failed": "Peer takes the user of the system for that of the server:"
     " connect over host=localhost with a password, or add a line to pg_hba.conf.",
     "password authentication failed": "The password is that of pg_service.conf, else of"
-    " PGPASSWORD, else of ~/.pgpass: correct it there, or set the role's with \\password in psql."
-    " PostgreSQL says the same of a role that it does not have.",
+    " PGPASSWORD, else of ~/.pgpass or the file that PGPASSFILE names: correct it there, or set the"
+    " role's with \\password in psql. PostgreSQL says the same of a role that it does not have.",
     "no password supplied": _PASSWORDS,
     "not permitted to log in": "Give it the right with ALTER ROLE … LOGIN, or name another role.",
     "not currently accepting connections": "It is no database to be driven: name another.",
