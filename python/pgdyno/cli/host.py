@@ -41,7 +41,7 @@ HUGE = Annotated[
     list[str] | None,
     typer.Option(
         "--huge-pages-for", metavar="DATADIR|CONNINFO",
-        help="Reserve as many huge pages (vm.nr_hugepages) as this server counts; may be repeated.",
+        help="A server that vm.nr_hugepages is to suffice for, as it counts; may be repeated.",
     ),
 ]  # fmt: skip
 BINDIR = Annotated[

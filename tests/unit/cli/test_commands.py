@@ -24,6 +24,14 @@ def test_a_command_can_be_called_and_says_what_it_does(name: str) -> None:
     assert f"pgdyno {name}" in shown.output
 
 
+@pytest.mark.parametrize("name", ["show", "plan"])
+def test_what_only_looks_at_the_machine_does_not_say_that_it_changes_it(name: str) -> None:
+    shown = CliRunner().invoke(app, ["host", name, "--help"])
+
+    option = " ".join(shown.output.partition("--huge-pages-for DATADIR")[2].split())
+    assert "A server that vm.nr_hugepages is to suffice for" in option
+
+
 FRAGMENTS = (
     "Of ",
     "By ",
