@@ -172,7 +172,7 @@ def restore(
     undone = machine.restore(overwrite=overwrite or (), keep=keep or ())
     for one in undone:
         style = "" if one.ok else "bold red"
-        stdout.print(Text(f"{one.change.key}: {one.change.before}: {one.fate}", style))
+        stdout.print(Text(one.line, style))
     if not undone:
         stdout.print("Nothing that pgdyno changed is in force any more.")
     left = [one for one in undone if not one.ok]

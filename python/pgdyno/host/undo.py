@@ -19,6 +19,8 @@ from pgdyno.model.wording import listed
 
 OnStep = Callable[[str], None]
 _HINT = "`pgdyno host restore` tries it again."
+_RESTORED = "restored"
+_WAS_SO = "was so"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,12 @@ class Undone:
     def ok(self) -> bool:
         """Whether nothing of it stands any more."""
         return not self.fate.startswith("left")
+
+    @property
+    def line(self) -> str:
+        """It in a line: the value before is named alone where it stands again."""
+        value = f"{self.change.before}: " if self.fate in (_RESTORED, _WAS_SO) else ""
+        return f"{self.change.key}: {value}{self.fate}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +215,7 @@ class _Undoing:
             return f"left: {key} is {locations[key].read()!r} and does not become {wanted[key]!r}"
         if foreign:
             return self._left_beside(*next(iter(foreign.items())))
-        return "was so" if now == wanted else "restored"
+        return _WAS_SO if now == wanted else _RESTORED
 
     def _left_beside(self, key: str, value: str) -> str:
         made = dict(self.one.also_became).get(key)

@@ -200,9 +200,11 @@ def test_what_somebody_else_changed_since_is_left_and_said(tree: Path) -> None:
     (one,) = restore(journal(tree), root=tree)
     assert not one.ok
     assert one.fate == "left: it is '77' now, pgdyno had made it '1' of '60'"
+    assert one.line == f"vm.swappiness: {one.fate}", "it is not 60"
     assert knob_location("vm.swappiness", tree).read() == "77"
     knob_location("vm.swappiness", tree).path.write_text("1\n")
-    assert restore(journal(tree), root=tree)[0].fate == "restored", "it is still in the journal"
+    (one,) = restore(journal(tree), root=tree)
+    assert one.line == "vm.swappiness: 60: restored", "it is still in the journal"
 
 
 def test_a_value_between_ours_and_the_one_before_is_somebody_elses(tree: Path) -> None:
