@@ -31,6 +31,8 @@ import psutil
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from pgdyno.model.system_errors import reason
+
 POLL_S = 0.05
 
 
@@ -171,7 +173,7 @@ class Command:
                 )
             except OSError as error:
                 raise Failure(
-                    f"command {arguments[0]!r} does not start: {error.strerror}",
+                    f"command {arguments[0]!r} does not start: {reason(error)}",
                     "Check the path of the program.",
                 ) from error
         self.process = psutil.Process(self._popen.pid)

@@ -178,7 +178,7 @@ def test_what_the_kernel_refuses_changes_nothing(tmp_path: Path, untouched: dict
     # Less than two pages of memory are too few for the kernel.
     done = pgdyno(tmp_path, "host", "apply", *wishes(), "vm.dirty_bytes=1")
     assert done.returncode == 3
-    assert "write '1' to /proc/sys/vm/dirty_bytes: Invalid argument" in done.stderr
+    assert "write '1' to /proc/sys/vm/dirty_bytes: invalid argument" in done.stderr
     assert state() == untouched
 
 

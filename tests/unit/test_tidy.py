@@ -165,7 +165,10 @@ def _raw_errors(tree: ast.Module) -> Iterator[int]:
             continue
         if "OSError" in ast.unparse(one.type):
             for part in ast.walk(one):
-                if isinstance(part, ast.FormattedValue) and ast.unparse(part.value) == one.name:
+                if isinstance(part, ast.FormattedValue) and ast.unparse(part.value) in (
+                    one.name,
+                    f"{one.name}.strerror",
+                ):
                     yield part.lineno
 
 

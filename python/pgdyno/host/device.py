@@ -15,6 +15,7 @@ from typing import Any
 
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.record_json import json_value
+from pgdyno.model.system_errors import reason, told
 from pgdyno.shell import run
 
 _COLUMNS = "NAME,PATH,TYPE,SIZE,LOG-SEC,PHY-SEC,MOUNTPOINTS,RO,SERIAL,WWN"
@@ -47,7 +48,7 @@ def device(path: str) -> Device:
         real = os.path.realpath(path, strict=True)
         found = os.stat(real)
     except (OSError, ValueError) as error:
-        raise PlanError(f"{path}: {getattr(error, 'strerror', error)}") from error
+        raise PlanError(f"device {path}: {told(error)}", "`lsblk` lists them.") from error
     if not stat.S_ISBLK(found.st_mode):
         raise PlanError(f"{path} is not a block device", "`lsblk` lists them.")
     if not _PATH.fullmatch(real):
@@ -121,7 +122,7 @@ def _claimed(path: str) -> list[str]:
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
     except OSError as error:
-        return [f"it is in use: {error.strerror}"]
+        return [f"it is in use: {reason(error)}"]
     return []
 
 

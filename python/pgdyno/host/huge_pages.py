@@ -21,6 +21,7 @@ from pgdyno.linter.combined import HUGE_MOST
 from pgdyno.linter.source import parse
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.plan import Target
+from pgdyno.model.system_errors import reason
 from pgdyno.model.units import bytes_text
 from pgdyno.model.wording import plural
 from pgdyno.shell import OsUser, postgres_user, run
@@ -129,7 +130,7 @@ def _of_folder(server: str, bindir: Path | None) -> Count:
         hint = f"Is {server} a data directory? It is read as its owner, or as root."
         raise TargetError(error.fact, error.hint or hint) from error
     except OSError as error:
-        raise TargetError(f"cannot read {error.filename}: {error.strerror}") from error
+        raise TargetError(f"cannot read {error.filename}: {reason(error)}") from error
     if not (Path(server) / "postgresql.conf").exists():
         if pid is not None:
             return _mapped(server, pid)
@@ -196,7 +197,7 @@ def _mapped(server: str, pid: int) -> Count:
         maps = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
     except OSError as error:
         raise TargetError(
-            f"cannot read /proc/{pid}/maps: {error.strerror}",
+            f"cannot read /proc/{pid}/maps: {reason(error)}",
             "Do it as the server's user, or as root.",
         ) from error
     pages = mapped_pages(maps, _page_bytes())

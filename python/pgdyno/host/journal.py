@@ -23,6 +23,7 @@ from pgdyno.host.state_folder import open_file, open_folder, require_ours
 from pgdyno.locks import try_lock
 from pgdyno.model.errors import TargetError
 from pgdyno.model.record_json import json_value
+from pgdyno.model.system_errors import reason
 from pgdyno.model.units import seconds_text
 
 What: TypeAlias = Literal["intend", "done", "moved", "undone"]
@@ -117,7 +118,7 @@ class Journal:
             self._handle = self._open(make)
         except OSError as error:
             raise JournalError(
-                f"cannot write the journal {self.path}: {error.strerror}",
+                f"cannot write the journal {self.path}: {reason(error)}",
                 "Nothing was changed: a change that is not written down cannot be undone.",
             ) from error
         if self._handle is None:
@@ -154,7 +155,7 @@ class Journal:
         try:
             is_held = try_lock(handle, self._patience_s)
         except OSError as error:
-            raise JournalError(f"cannot lock the journal {self.path}: {error.strerror}") from error
+            raise JournalError(f"cannot lock the journal {self.path}: {reason(error)}") from error
         if not is_held:
             raise TargetError(
                 f"another pgdyno is changing this machine, and was waited for"
@@ -178,7 +179,7 @@ class Journal:
             os.fsync(self._handle)
         except OSError as error:
             os.ftruncate(self._handle, end)
-            raise JournalError(f"cannot write the journal {self.path}: {error.strerror}") from error
+            raise JournalError(f"cannot write the journal {self.path}: {reason(error)}") from error
 
     def intend(self, change: Change) -> Standing:
         """Write down what is about to be done."""

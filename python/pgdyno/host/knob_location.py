@@ -15,6 +15,7 @@ from pathlib import Path
 from pgdyno.catalog import RUNTIME_LAYERS, MachineKnob, file_of, machine_knobs, meant_by
 from pgdyno.host.file_tree import folders, text
 from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.system_errors import reason
 
 ROOT = Path("/")
 _RAM = ("ram", "zram", "fd", "sr")  # devices of no interest
@@ -65,7 +66,7 @@ class KnobLocation:
         try:
             text = self.path.read_text(encoding="utf-8").strip()
         except OSError as error:
-            raise TargetError(f"cannot read {self.shown_path}: {error.strerror}") from error
+            raise TargetError(f"cannot read {self.shown_path}: {reason(error)}") from error
         except UnicodeDecodeError as error:
             raise TargetError(f"{self.shown_path} holds no text") from error
         if "[" in text and "]" in text:
@@ -97,7 +98,7 @@ class KnobLocation:
             self.path.write_text(f"{value}\n", encoding="utf-8")
         except OSError as error:
             raise TargetError(
-                f"cannot write {value!r} to {self.shown_path}: {error.strerror}",
+                f"cannot write {value!r} to {self.shown_path}: {reason(error)}",
                 f"`pgdyno knobs {self.name!r}` says what it takes.",
             ) from error
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from pgdyno.model.profile import KERNEL, UNKNOWN, Lack
+from pgdyno.model.system_errors import reason
 from pgdyno.profiler.perf_script import clean
 from pgdyno.sample.process_roles import ServerProcesses
 
@@ -121,7 +122,7 @@ class WaitChannels:
                 self._processes = ServerProcesses(self.proc, self.postmaster, threads=True)
             self._processes.look()
         except OSError as error:
-            self.lack = Lack(f"The server's processes could not be listed: {error.strerror}.")
+            self.lack = Lack(f"The server's processes could not be listed: {reason(error)}.")
             return
         self.cpu.append((self.unix_ns(), self._processes.server_cpu_s))
         found = self._processes.living()
@@ -154,7 +155,7 @@ class WaitChannels:
                 state = channel = ""
             except PermissionError as error:
                 self.lack = Lack(
-                    f"What processes wait for in the kernel could not be read: {error.strerror}.",
+                    f"What processes wait for in the kernel could not be read: {reason(error)}.",
                     "Run pgdyno as the user that runs PostgreSQL, or as root.",
                 )
                 channel = "0"

@@ -18,6 +18,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.durability import Durability, Loss, together
 from pgdyno.model.errors import TargetError
 from pgdyno.model.settings import Rung, ServerKnob
+from pgdyno.model.system_errors import reason
 from pgdyno.model.workload import Workload
 from pgdyno.plan.settings.durability import settings_losses, workload_losses
 from pgdyno.target.server_host import is_backend
@@ -170,7 +171,7 @@ def _unseen(pid: int) -> str | None:
         if os.readlink(f"/proc/{pid}/ns/mnt") != os.readlink("/proc/self/ns/mnt"):
             return "it runs in a mount namespace of its own"
     except OSError as error:
-        return f"its process may not be looked at ({error.strerror})"
+        return f"its process may not be looked at ({reason(error)})"
     return None
 
 
@@ -179,7 +180,7 @@ def _of_process(pid: int) -> Iterator[Durability]:
     try:
         mapped = Path(f"/proc/{pid}/maps").read_text(errors="replace")
     except OSError as error:
-        yield Durability((), (f"whether a library swallows flushes ({error.strerror})",))
+        yield Durability((), (f"whether a library swallows flushes ({reason(error)})",))
         return
     if _SWALLOWS in mapped:
         loses = "a crash of the machine loses the cluster: no flush reaches the kernel"
@@ -191,7 +192,7 @@ def _of_folder(what: str, path: Path) -> Durability:
     try:
         real = path.resolve(strict=True)
     except OSError as error:
-        return Durability((), (f"what {what} {path} lies on ({error.strerror})",))
+        return Durability((), (f"what {what} {path} lies on ({reason(error)})",))
     if what == "pg_wal" and real == path:
         return Durability()  # on the storage of the data folder, of which it is told
     return storage_losses(real, what)

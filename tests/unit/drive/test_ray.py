@@ -65,7 +65,7 @@ def test_no_token_is_refused(token: Path, tmp_path: Path) -> None:
         ray.require_token({"RAY_AUTH_TOKEN_PATH": str(token)})
     with pytest.raises(DriveError, match="RAY_AUTH_MODE is disabled, token expected"):
         ray.require_token(environ(token, RAY_AUTH_MODE="disabled"))
-    with pytest.raises(DriveError, match="nobody cannot be read: No such file"):
+    with pytest.raises(DriveError, match="nobody cannot be read: no such file"):
         ray.require_token(environ(tmp_path / "nobody"))
     with pytest.raises(DriveError, match="is no file"):
         ray.require_token(environ(tmp_path))

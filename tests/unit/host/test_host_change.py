@@ -302,7 +302,7 @@ def test_a_refusal_puts_back_what_was_changed_before(
         return write(path, text, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Path, "write_text", refuse)
-    with pytest.raises(TargetError, match=r"write '64' to .*read_ahead_kb: Invalid argument"):
+    with pytest.raises(TargetError, match=r"write '64' to .*read_ahead_kb: invalid argument"):
         apply(plan(WISHES, tree), journal(tree), root=tree)
     assert state(tree) == before
     assert standing(journal(tree)) == []

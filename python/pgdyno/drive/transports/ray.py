@@ -18,6 +18,7 @@ from pgdyno.drive.transport import Transport, here
 from pgdyno.model.errors import DriveError
 from pgdyno.model.fleet import Fleet
 from pgdyno.model.host_address import HostAddress
+from pgdyno.model.system_errors import reason
 from pgdyno.shell import Process, start
 
 MODE, TOKEN, TOKEN_FILE = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
@@ -47,7 +48,7 @@ def require_token(environ: Mapping[str, str]) -> None:
         found = path.stat()
     except OSError as error:
         raise DriveError(
-            f"token file {path} cannot be read: {error.strerror}",
+            f"token file {path} cannot be read: {reason(error)}",
             "`ray get-auth-token --generate` makes one; all hosts need the same.",
         ) from error
     if not stat.S_ISREG(found.st_mode):
