@@ -367,8 +367,8 @@ def test_a_measured_comparison_ends_with_all_that_may_be_done(facts: Facts) -> N
         steps.COMMITS.by: ("not for this load",) * 2,
     }
     assert spoken_against(found)["here-read-write", SHARED].because == (
-        "Half a flush takes 16.0 µs (13.2 µs to 20.1 µs in 3 rounds), and it would be advised from"
-        " 100 µs on."
+        "Half a flush takes 16.0 µs (95% interval 13.2 µs to 20.1 µs, 3 rounds), and it would be"
+        " advised from 100 µs on."
     )
     assert unknown(found)["other-read-write", steps.WRITES.what].because == (
         "Sessions wait for flushes of WAL 32% of their time (95% interval 15% to 56%, 3 rounds)"
