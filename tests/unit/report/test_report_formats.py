@@ -206,11 +206,15 @@ def test_what_is_code_in_a_cell_is_code_on_the_page(own_page: str) -> None:
 
 def test_no_line_ends_within_an_option_and_its_value_is_code_with_it(facts: Facts) -> None:
     """On a telephone `--` ended a line, and `set protocol.rounds=6` began the next."""
-    said = "Repeat it with `--set protocol.rounds=6`, or `--dry-run`; `a--b --` is none."
+    said = (
+        "Shortened by --quick: repeat it with `--set protocol.rounds=6`, or `--dry-run`; `a--b --`"
+        " is none."
+    )
     answer = replace(facts.answer, plain=(said,))
     page = html.render(replace(facts, answer=answer))
     assert '<code><span class="whole">--set</span> protocol.rounds=6</code>' in page
     assert '<code><span class="whole">--dry-run</span></code>' in page
+    assert 'Shortened by <span class="whole">--quick</span>: repeat' in page
     assert "<code>a--b --</code>" in page
 
 

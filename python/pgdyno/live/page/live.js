@@ -323,7 +323,7 @@
 
   // Text between backticks is code; no line ends within an option, as in the report.
   function inline(text) {
-    const whole = (part) => part.split(/(--[a-z-]{1,18})(?!\S)/)
+    const whole = (part) => part.split(/(--[a-z-]{1,18})(?![^\s:;,.)])/)
       .map((word, at) => (at % 2 ? make("span", "whole", word) : word));
     return text.split("`").map((part, at) => (at % 2 ? make("code", "", ...whole(part)) : part));
   }
