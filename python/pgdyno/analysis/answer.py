@@ -22,7 +22,7 @@ from pgdyno.analysis.plain import plain, tail_sentence, to_one_between
 from pgdyno.model.durability import NOT_KNOWN
 from pgdyno.model.looks import LOOKS
 from pgdyno.model.units import seconds_text
-from pgdyno.model.wording import listed, plural
+from pgdyno.model.wording import listed, often, plural
 
 _WORTH_ROUNDS = max(LOOKS)  # nobody waits for more
 _NAMED_MAX = 3  # stages in a sentence; more are counted
@@ -366,19 +366,17 @@ _TOLD_ALREADY = {"E4", "E6", "E11", "E14"}
 def _few(stages: Sequence[StageFacts]) -> list[Doubt]:
     pairs = [stage.to_first.rounds for stage in stages if stage.to_first]
     if not pairs and 0 < (rounds := min(len(stage.rounds) for stage in stages)) < FEW_ROUNDS:
-        times = plural(rounds, "time")
         return [Doubt(f"only {plural(rounds, 'round')}", grave=False,
-                      simply=f"it was measured only {times}")]  # fmt: skip
+                      simply=f"it was measured only {often(rounds)}")]  # fmt: skip
     if not pairs or min(pairs) >= FEW_PAIRS:
         return []
     few, simply = (
         f"only {plural(min(pairs), 'paired round')}",
-        (f"each was measured beside the first only {plural(min(pairs), 'time')}"),
+        (f"each was measured beside the first only {often(min(pairs))}"),
     )
     if min(pairs) < max(pairs):
         few = f"a stage with only {plural(min(pairs), 'paired round')}"
-        times = plural(min(pairs), "time")
-        simply = f"not every stage was measured beside the first more than {times}"
+        simply = f"not every stage was measured beside the first more than {often(min(pairs))}"
     if not min(pairs):
         few = "a stage without any paired round"
         simply = "not every stage was measured beside the first"

@@ -14,7 +14,7 @@ from pgdyno.model.run import Effective, TrialRecord, TrialResult
 from pgdyno.model.server_result import of_server
 from pgdyno.model.settings import OriginKind
 from pgdyno.model.units import digits_text, seconds_text
-from pgdyno.model.wording import listed, plural
+from pgdyno.model.wording import listed, often, plural
 from pgdyno.model.workload import Arrivals, Tpcc, Workload
 from pgdyno.plan.describe import arrivals_text, build_text, size_text
 from pgdyno.plan.settings.checkpoints import protocol_text
@@ -266,9 +266,7 @@ def _orders(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
         return []
     values = tuple(
         f"{name}: "
-        + ", ".join(
-            f"{plural(n, 'time')} place {position}" for position, n in enumerate(count, 1) if n
-        )
+        + ", ".join(f"{often(n)} place {position}" for position, n in enumerate(count, 1) if n)
         for name, count in counts.items()
     )
     return [Difference("place in the round", values, None)]

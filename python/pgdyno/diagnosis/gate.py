@@ -7,7 +7,7 @@ from pgdyno.analysis.diagnosis_facts import Figure
 from pgdyno.analysis.window_facts import WindowFacts
 from pgdyno.diagnosis.rule import Threshold
 from pgdyno.model.units import share_text
-from pgdyno.model.wording import plural
+from pgdyno.model.wording import often, plural
 
 THRESHOLDS = {
     "seconds": Threshold(10, "of the window that sessions were looked at"),
@@ -44,7 +44,7 @@ def _too_little(window: WindowFacts, account: Account) -> str | None:
             f" {_limit('seconds'):.0f} are needed"
         )
     if account.looks < _limit("looks"):
-        looks = plural(account.looks, "time")
+        looks = often(account.looks)
         return f"sessions were looked at {looks}, {_limit('looks'):.0f} are needed"
     whole = max(1.0, window.window_s - 1)
     if account.seconds / whole < _limit("covered"):

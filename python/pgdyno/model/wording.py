@@ -19,6 +19,11 @@ def plural(number: int, one: str, many: str | None = None, *, thousands: bool = 
     return f"{shown} {one if number == 1 else many or one + 's'}"
 
 
+def often(times: int) -> str:
+    """How many times, as a sentence says it: `once`, `3 times`."""
+    return "once" if times == 1 else plural(times, "time")
+
+
 def listed(names: list[str] | tuple[str, ...], last: str = "and") -> str:
     """Names as a sentence lists them, e.g. `a, b and c`."""
     if len(names) < 2:

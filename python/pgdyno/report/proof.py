@@ -13,7 +13,7 @@ from pgdyno.analysis.proof_facts import ProbeFacts, ProofFacts
 from pgdyno.model.proof import Ratio
 from pgdyno.model.text import json_document
 from pgdyno.model.units import count_text, times_text
-from pgdyno.model.wording import plural, small
+from pgdyno.model.wording import often, plural, small
 from pgdyno.report.bars import Bar, height_px, interval_bars
 from pgdyno.report.charts import Panel, look
 from pgdyno.report.document import (
@@ -172,7 +172,7 @@ def _prices(facts: ProofFacts) -> tuple[Section, ...]:
         for one in facts.prices.each
     )  # fmt: skip
     caption = (
-        f"All combinations of what is free, {plural(facts.prices.repetitions, 'time')}: a resource"
+        f"All combinations of what is free, {often(facts.prices.repetitions)}: a resource"
         " free alone, free after all others, and its mean over all orders in which they could"
         " become free; these multiply to what all of them bring. Exposed: what is worth most once"
         " this one is free. 95% intervals."

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from pgdyno.analysis.facts import Facts, TrialFacts
 from pgdyno.analysis.timeline_facts import Timeline
 from pgdyno.model.units import count_text
-from pgdyno.model.wording import listed, plural
+from pgdyno.model.wording import listed, often, plural
 from pgdyno.report.charts import look, time_axis
 from pgdyno.report.charts.chart import Chart, Key, Panel
 
@@ -77,7 +77,7 @@ def _envelope(timeline: Timeline, index: int) -> list[go.Scatter]:
 def _lost(timeline: Timeline) -> str:
     if not timeline.outages:
         return ""
-    return f" and {plural(len(timeline.outages), 'time')} without connections"
+    return f" and {often(len(timeline.outages))} without connections"
 
 
 def _marked(timeline: Timeline) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.session_facts import REST, Blocking, SessionShare, StageSessions
-from pgdyno.model.wording import listed, plural
+from pgdyno.model.wording import listed, often, plural
 from pgdyno.report.document import Block, Cell, Column, Figure, Section, Table, Text
 
 SHOWN_MAX = 12  # rows of who blocks whom
@@ -43,10 +43,7 @@ def section(facts: Facts) -> Section | None:
 
 def _blocks(stages: tuple[StageSessions, ...]) -> Iterator[Block]:
     looks = listed(
-        [
-            f"{one.stage} {plural(one.ticks, 'time')} in {plural(one.seconds, 'second')}"
-            for one in stages
-        ]
+        [f"{one.stage} {often(one.ticks)} in {plural(one.seconds, 'second')}" for one in stages]
     )
     some = any(one.active.low is not None for one in stages)
     intervals = _INTERVALS if some else _NO_INTERVALS
