@@ -83,7 +83,9 @@ def _card(stage: StageFacts, facts: Facts) -> Card:
     tail = deepest(stage)
     compared = stage.to_first
     against = interval = None
-    if compared is not None and compared.ratio is not None:
+    if compared is None:
+        against = _as_a_first(stage, facts)
+    elif compared.ratio is not None:
         against = f"{words.ratio(compared)} of {compared.base}"
         share = words.confidence(compared.confidence)
         interval = f"{share} interval {words.interval(compared)}"
@@ -109,6 +111,13 @@ def _card(stage: StageFacts, facts: Facts) -> Card:
         tail=Cell(tail_words(tail), tone(tail)) if tail else _no_tail(stage),
         doubts=tuple(_doubts(stage, facts)),
     )
+
+
+def _as_a_first(stage: StageFacts, facts: Facts) -> str:
+    """What stands where others have their ratio; one with a load of its own has no others."""
+    if any(one.to_first and one.to_first.base == stage.name for one in facts.stages):
+        return "the stage that others are compared with"
+    return "compared with no other stage"
 
 
 def _no_tail(stage: StageFacts) -> Cell | None:

@@ -134,7 +134,7 @@ class Card:
     value: str
     unit: str
     second: str
-    against: str | None
+    against: str | None  # its ratio, or what it is to others; None: no round to compare
     interval: str | None
     verdict: str | None
     builds_on: str | None  # the stage before, where that is not what it is compared with

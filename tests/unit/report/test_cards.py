@@ -48,6 +48,14 @@ def test_one_with_its_data_elsewhere_takes_the_place_of_the_stage_before(facts: 
     assert text.startswith("beside tuned: ×")
 
 
+def test_a_box_says_whether_others_are_compared_with_its_stage(facts: Facts) -> None:
+    """With a load of its own a stage is compared with none, and none with it."""
+    assert cards(facts)["initdb"].against == "the stage that others are compared with"
+    apart = replace(facts, stages=tuple(replace(one, to_first=None) for one in facts.stages))
+    for card in cards(apart).values():
+        assert (card.verdict, card.against) == (None, "compared with no other stage")
+
+
 def test_the_verdict_beside_the_stage_before_stands_in_the_table(facts: Facts) -> None:
     table = next(one for one in stages.section(facts).blocks if isinstance(one, Table))
     at = [column.head for column in table.columns].index("to the stage before")

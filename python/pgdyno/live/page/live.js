@@ -334,7 +334,7 @@
     const against = it.verdict
       ? make("p", "against", make("span", it.tone, it.verdict), it.against || "no round to compare",
         it.interval ? make("small", "", it.interval) : null)
-      : make("p", "against", "the stage that others are compared with");
+      : make("p", "against", it.against);
     const tail = it.tail ? make("p", "tail", make("span", it.tail.tone, it.tail.text)) : null;
     const element = make("li", "card", head, value, make("p", "second", it.second), against, tail,
       make("p", "risk", it.risk), ...it.doubts.map((one) => make("p", "doubt", ...inline(one))));
