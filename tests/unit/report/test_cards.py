@@ -56,6 +56,12 @@ def test_a_box_says_whether_others_are_compared_with_its_stage(facts: Facts) -> 
         assert (card.verdict, card.against) == (None, "compared with no other stage")
 
 
+def test_a_box_says_of_which_transactions_the_slowest_are(facts: Facts) -> None:
+    tail = cards(facts)["async-commit"].tail
+    assert tail is not None
+    assert tail.text.startswith("slowest 1 in 1,000 New-Order transactions take ×"), tail.text
+
+
 def test_the_verdict_beside_the_stage_before_stands_in_the_table(facts: Facts) -> None:
     table = next(one for one in stages.section(facts).blocks if isinstance(one, Table))
     at = [column.head for column in table.columns].index("to the stage before")

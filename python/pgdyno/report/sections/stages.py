@@ -146,9 +146,9 @@ def _tail(stage: StageFacts) -> Cell:
 
 
 def tail_words(tail: TailFacts) -> str:
-    """The same in a line, e.g. `slowest 1 in 100 New-Order take ×1.240 the time: worse`."""
+    """The same in a line, e.g. `slowest 1 in 100 New-Order transactions take ×1.240 the time`."""
     ratio = words.NOTHING if tail.ratio is None else _times(tail.ratio)
-    slowest = f"slowest {SLOWEST[tail.percentile]} {words.kind(tail.kind)}"
+    slowest = f"slowest {SLOWEST[tail.percentile]} {words.kind(tail.kind)} transactions"
     return f"{slowest} take {ratio} the time: {tail.verdict}"
 
 
