@@ -60,7 +60,7 @@ def test_three_answers_make_a_plan_that_can_be_carried_out(folder: Path, home_en
     assert done.returncode == 0, done.stderr
     assert "next: pgdyno run first.toml --dry-run" in done.stdout
     plan = pgdyno.load_plan(folder / "first.toml")
-    assert [stage.name for stage in plan.stages] == ["as-it-is", "wal_compression-on"]
+    assert [stage.name for stage in plan.stages] == ["baseline", "wal_compression-on"]
     assert plan.record.workload.tpcc is not None
     assert plan.record.workload.tpcc.warehouses == 2
     assert plan.record.protocol.stop == "decided"

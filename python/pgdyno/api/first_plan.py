@@ -60,7 +60,7 @@ window_s = 5
 checkpoints = "ignore"
 
 [[stage]]
-name = "as-it-is"
+name = "baseline"
 why = "The server as it is: what the other stage is compared with."
 
 [[stage]]

@@ -34,7 +34,7 @@ def test_a_plan_and_its_stage_are_named_by_what_was_answered(
 ) -> None:
     made = tomllib.loads(FirstPlan("embedded", 1, setting).text(path))
     assert made["name"] == plan
-    assert [one["name"] for one in made["stage"]] == ["as-it-is", stage]
+    assert [one["name"] for one in made["stage"]] == ["baseline", stage]
 
 
 def test_a_server_is_refused_without_words_of_a_plan_that_nobody_saw() -> None:
@@ -98,6 +98,6 @@ def test_a_first_look_that_cannot_judge_the_setting_is_written_so() -> None:
 def test_what_quick_cannot_judge_is_said_with_the_remedy(tmp_path: Path) -> None:
     path = FirstPlan("embedded", 1, "wal_compression=on").write(tmp_path / "wc.toml")
     short, whole = (load_plan(path, quick=quick).record.notes for quick in (True, False))
-    assert short[0].startswith("stage wal_compression-on will not be judged against as-it-is")
+    assert short[0].startswith("stage wal_compression-on will not be judged against baseline")
     assert short[0].endswith("; that is of --quick: without it, windows follow checkpoints")
     assert "will not be judged" not in " ".join(whole)
