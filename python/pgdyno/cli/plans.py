@@ -24,6 +24,11 @@ from pgdyno.model.text import shell_line
 _PATH = Path(defaults(api.FirstPlan.write)["path"])
 
 
+def _settings(incomplete: str) -> list[str]:
+    """What a shell may complete to; the value is up to who types."""
+    return [f"{name}=" for name in api.knobs("server") if name.startswith(incomplete)]
+
+
 def plans() -> None:
     """List the plans that come with pgdyno; `pgdyno run` takes their names.
 
@@ -67,7 +72,10 @@ def init(
     ] = None,
     setting: Annotated[
         str | None,
-        typer.Option(help="What is tried, e.g. synchronous_commit=off; asked for if not given."),
+        typer.Option(
+            help="What is tried, e.g. synchronous_commit=off; asked for if not given.",
+            autocompletion=_settings,
+        ),
     ] = None,
 ) -> None:
     """Write a first plan of your own, after three questions.

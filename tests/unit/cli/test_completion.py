@@ -40,6 +40,7 @@ def completed(line: str) -> list[str]:
         ("pgdyno builds re", {"remove"}),
         ("pgdyno knobs vm.swappi", {"vm.swappiness"}),
         ("pgdyno knobs sysc", {"sysctl"}),
+        ("pgdyno init first.toml --setting wal_compr", {"wal_compression="}),
         ("pgdyno xyzzy", set()),
     ],
 )
