@@ -35,6 +35,8 @@ def size_text(workload: Workload) -> str:
 
 
 def _data(data: Data) -> str:
+    if data.kind == "none" and data.setup:
+        return f"tables of {data.setup.path}"
     tables = {
         "none": "no tables of ours",
         "tpcb": f"pgbench's tables of scale {data.scale}",
