@@ -25,9 +25,7 @@ WorkloadArgument = Annotated[
         " a TOML file; script: pgbench's script files."
     ),
 ]
-FileArgument = Annotated[
-    Path | None, typer.Argument(help="mix, script: the file.", exists=True, dir_okay=False)
-]
+FileArgument = Annotated[Path | None, typer.Argument(help="mix, script: the file.")]
 Connections = Annotated[int, typer.Option("--connections", "-c", help="Connections to the server.")]
 Terminals = Annotated[
     int | None,

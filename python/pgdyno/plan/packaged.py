@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import islice
 from pathlib import Path
 
 from pgdyno.model.errors import PlanError
 from pgdyno.model.text import visible
+from pgdyno.plan.schema.files import file_meant
 
 FOLDER = Path(__file__).parents[1] / "plans"
-_FILES_MAX = 1000  # of a folder that are looked through for a name that is nearly meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +49,12 @@ def plan_path(source: str | Path) -> Path:
             f"plan {visible(str(source))} is no file here, and no plan that comes with pgdyno",
             f"Did you mean {close[0]}? `pgdyno plans` lists them all.",
         )
-    if meant := _beside(path):
+    if meant := file_meant(path, ".toml"):
         raise PlanError(
             f"plan {visible(str(source))} cannot be read: no such file or directory",
             f"Did you mean {visible(str(meant))}?",
         )
     return path
-
-
-def _beside(path: Path) -> Path | None:
-    """The plan that lies where one of nearly its name was asked for; None: it is there, or none."""
-    # These never fail, whatever the name is.
-    if os.path.lexists(path) or not os.path.isdir(path.parent):
-        return None
-    files = {one.name for one in islice(path.parent.glob("*.toml"), _FILES_MAX)}
-    close = get_close_matches(path.name, files, n=1)
-    return path.parent / close[0] if close else None
 
 
 def _paths() -> dict[str, Path]:

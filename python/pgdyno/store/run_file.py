@@ -35,7 +35,8 @@ from pgdyno.model.run import (
     TrialState,
 )
 from pgdyno.model.system_errors import told
-from pgdyno.plan.schema.files import BadFile, open_regular, require_regular
+from pgdyno.model.text import visible
+from pgdyno.plan.schema.files import BadFile, file_meant, open_regular, require_regular
 from pgdyno.store import telemetry_rows, views
 from pgdyno.store.earlier_formats import head_of
 from pgdyno.store.output_file import publish, require_closed
@@ -416,11 +417,12 @@ def _open(path: Path, mode: str, oldest: int = 1) -> sqlite3.Connection:
 
 
 def _meant(path: Path) -> str | None:
-    """The run file beside a name without its ending, or beside the page of a run; None: none."""
+    """The run file of nearly this name, or of its page; None: none lies there."""
     for ending in (f"{path}.sqlite", f"{path.parent / path.stem}.sqlite"):
         if path.name and ending != str(path) and os.path.isfile(ending):
             return f"Did you mean {ending}?"
-    return None
+    near = file_meant(path, ".sqlite")
+    return f"Did you mean {visible(str(near))}?" if near else None
 
 
 def require_known(path: Path, connection: sqlite3.Connection, oldest: int = 1) -> None:

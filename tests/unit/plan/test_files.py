@@ -106,3 +106,18 @@ def test_what_a_plan_stores_lies_in_its_folder(tmp_path: Path) -> None:
         read_plan(plan)
     plan.write_text(PLAN.format(file="below/../below/good.sql"))
     assert read_plan(plan).sources == {"below/../below/good.sql": "SELECT 1;"}
+
+
+def test_a_script_of_nearly_the_name_is_suggested(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "lookup.sql").write_text("SELECT 1;")
+    (tmp_path / "files" / "lookups.sql").mkdir()
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN.format(file="files/look.sql"))
+    with pytest.raises(PlanError, match="no such file") as caught:
+        read_plan(plan)
+    assert "Did you mean lookup.sql?" in (caught.value.hint or "")
+    plan.write_text(PLAN.format(file="files/of-another-name"))
+    with pytest.raises(PlanError, match="no such file") as caught:
+        read_plan(plan)
+    assert "Did you mean" not in (caught.value.hint or "")

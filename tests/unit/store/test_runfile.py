@@ -252,8 +252,8 @@ def test_a_reader_cannot_write(path: Path) -> None:
         run.put_trial(TRIALS[0])
 
 
-@pytest.mark.parametrize("said", ["run", "run.html", "run.toml"])
-def test_a_run_file_is_named_where_its_ending_is_missing_or_another(path: Path, said: str) -> None:
+@pytest.mark.parametrize("said", ["run", "run.html", "run.toml", "rnu.sqlite"])
+def test_a_run_file_is_named_where_its_name_or_ending_is_another(path: Path, said: str) -> None:
     meant = path.with_name("run.sqlite")
     RunFile.create(meant, INFO, TRIALS).close()
     path.with_name("run.html").write_text("<p>a page</p>" * 99)

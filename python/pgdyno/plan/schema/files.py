@@ -14,6 +14,8 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 
 from pgdyno.model.system_errors import reason
@@ -31,6 +33,7 @@ _KINDS = {
 _BOMS = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
 _KERNEL = ("/proc/", "/sys/", "/dev/")
 _PART_BYTES = 1 << 16
+_FILES_MAX = 1000  # of a folder that are looked through for a name that is nearly meant
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -84,6 +87,24 @@ def _decoded(data: bytes) -> str:
     except UnicodeDecodeError as error:
         raise BadFile(f"is not UTF-8: byte {error.start} is wrong") from error
     return text.removeprefix("\ufeff")
+
+
+def file_meant(path: Path, ending: str = "") -> Path | None:
+    """The file that lies where one of nearly its name was asked for.
+
+    Args:
+        path: What was asked for.
+        ending: What the names end with that are looked through.
+
+    Returns:
+        None if it is there, or no other.
+    """
+    # These never fail, whatever the name is.
+    if os.path.lexists(path) or not os.path.isdir(path.parent):
+        return None
+    found = (one for one in path.parent.glob(f"*{ending}") if one.is_file())
+    close = get_close_matches(path.name, {one.name for one in islice(found, _FILES_MAX)}, n=1)
+    return path.parent / close[0] if close else None
 
 
 def require_regular(path: str | os.PathLike[str]) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pgdyno.model.errors import PlanError
+from pgdyno.model.text import visible
 from pgdyno.plan.schema.complaint import Complaint
 from pgdyno.plan.schema.errors import unknown_key
-from pgdyno.plan.schema.files import BadFile, text_file
+from pgdyno.plan.schema.files import BadFile, file_meant, text_file
 from pgdyno.plan.schema.toml import BadToml, parse_toml, toml_key
 from pgdyno.plan.schema.workload_table import (
     MixFileTable,
@@ -37,6 +38,8 @@ def text_of(path: Path, what: str, hint: str, within: Path | None = None) -> str
     try:
         return text_file(path, within=within)
     except BadFile as error:
+        if near := file_meant(path):
+            hint = f"Did you mean {visible(near.name)}?"
         raise PlanError(f"{what} {error}", hint) from error
 
 
