@@ -117,8 +117,8 @@ def counted_by_hand(tree: ast.Module) -> Iterator[str]:
 def _is_no_number(value: ast.expr) -> bool:
     """Whether it is a text of a function that says its unit or its number."""
     return isinstance(value, ast.Call) and ast.unparse(value.func) in {
-        "plural", "often", "seconds_text", "bytes_text", "ns_text", "digits_text", "shown", "listed",
-        "words.kind", "words.confidence",
+        "plural", "often", "seconds_text", "bytes_text", "ns_text", "digits_text", "shown",
+        "listed", "words.kind", "words.confidence",
     }  # fmt: skip
 
 
