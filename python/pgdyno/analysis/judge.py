@@ -158,7 +158,9 @@ def placement(trials: Sequence[TrialRecord], *, server_on_host: bool) -> Judgeme
         server_on_host: Whether driver and server shared a host.
     """
     if not server_on_host:
-        return Judgement("unknown", "where a server that is not ours runs was not looked at", None)
+        return Judgement(
+            "unknown", "where a server runs that pgdyno did not start was not looked at", None
+        )
     costs = [(one, per_transaction(one.result).get("ipis")) for one in trials if one.result]
     known = [(one, ipis) for one, ipis in costs if ipis is not None]
     if not known:

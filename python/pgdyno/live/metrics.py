@@ -92,7 +92,7 @@ EVENTS = _family(
 )  # fmt: skip
 LOGGED = _family(
     "logged_events", "counter", "",
-    "The same as the log tells them, of the trial that runs, too; those of a server of ours.",
+    "The same as the log tells them, of the trial that runs, too; of servers that pgdyno started.",
     "stage", "kind",
 )  # fmt: skip
 NOW_ACTIVE = _family(

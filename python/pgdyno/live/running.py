@@ -29,7 +29,7 @@ _NS = 1e9
 _DRIVES = "drive"
 _DEVICES = "Block devices of this host in the last second or so."
 _CLASSES = "Active sessions in the last second, by what they do or wait for."
-_NO_LOG = "The server is not ours, so that its log is not followed while the load runs."
+_NO_LOG = "The server ran before pgdyno came, so that its log is not followed while the load runs."
 _BUSY = "busy"
 _STATES = {  # of CPUs: the kernel's own that each is made of
     "user": ("user", "nice"), "system": ("system", "irq", "softirq"), "iowait": ("iowait",),

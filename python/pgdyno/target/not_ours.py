@@ -16,7 +16,7 @@ from pgdyno.target.server_log import LogTail
 class NotOurs:
     """The part of `Target` that is the same for one such server and for several."""
 
-    _why: ClassVar[str] = "the server is not ours, and is"
+    _why: ClassVar[str] = "the server runs already, and is"
 
     def follow(self, settings: Sequence[Setting], build: str | None = None) -> Connection:
         """Not ours to follow; `plan.resolve` refuses a plan that asks for it."""

@@ -78,7 +78,7 @@ def server_names(connections: Sequence[Connection]) -> list[str]:
 class ServersTarget(NotOurs):
     """Databases of ours on several servers."""
 
-    _why = "the servers are not ours, and are"
+    _why = "the servers run already, and are"
 
     def __init__(self, conninfos: Sequence[str], *, prewarm: bool = True) -> None:
         """Take the servers one after the other; where one cannot be had, all are left again.

@@ -82,7 +82,7 @@ def test_the_server_needs_sessions_for_the_pool_alone(tmp_path: Path) -> None:
         ("{ sessions = 8 }", "{ sessions = 0 }", "pooler.sessions: 0 is out of range"),
         ("{ sessions = 8 }", "{ size = 8 }", "size"),
         ("[workload]", '[target]\nkind = "running"\nconninfo = "host=/run/x dbname=y"\n[workload]',
-         "transaction, 8 sessions, and the server is not ours"),
+         "transaction, 8 sessions, and the server runs already"),
     ],
     ids=["session", "no sessions", "sessions of none", "zero", "unknown key", "running"],
 )  # fmt: skip

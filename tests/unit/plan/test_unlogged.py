@@ -93,5 +93,5 @@ def test_a_workload_without_tables_of_ours_is_refused(tmp_path: Path) -> None:
     (tmp_path / "one.sql").write_text("SELECT 1;\n")
     head = HEAD.replace('kind = "tpcb"\nscale = 1', 'kind = "script"\nfile = "one.sql"')
 
-    with pytest.raises(PlanError, match="the workload loads no tables of ours"):
+    with pytest.raises(PlanError, match="pgdyno loads no tables for the workload"):
         resolved(tmp_path, head + STAGES)

@@ -16,8 +16,8 @@ _MINIMAL = "minimal"
 def guard_problems(config: Configured, kind: str) -> Iterator[tuple[str, str, str | None]]:
     """What keeps a stage from having a guard: setting or key, text, hint."""
     if kind == "running":
-        text = "true, and the server is not ours: pgdyno makes no standby of it"
-        yield "guard", text, "Guard it with `pgdyno guard`, or measure a cluster of ours."
+        text = "true, and the server runs already: pgdyno makes no standby of it"
+        yield "guard", text, "Guard it with `pgdyno guard`, or measure a cluster that pgdyno makes."
         return
     if config.word("full_page_writes") == "on":
         text = "true, and full_page_writes = on: there is nothing to guard"

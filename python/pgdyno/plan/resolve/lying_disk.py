@@ -25,7 +25,7 @@ def lying_disk_problems(
         guarded: Whether the stage has a guard.
     """
     if kind == "running":
-        text = "true, and the server is not ours: pgdyno preloads nothing into it"
+        text = "true, and the server runs already: pgdyno preloads nothing into it"
         yield _KEY, text, 'Name a target of another kind, e.g. kind = "embedded".'
     if guarded:
         text = "true, and the stage has a guard, which repairs pages and no WAL that a disk forgot"

@@ -36,8 +36,8 @@ def machine_problems(own: Mapping[str, Setting], kind: str, lowest: Rung) -> Ite
     """What is wrong with them on any machine, or for the lowest rung that stages may stand on."""
     for name, one in own.items():
         if kind == "running":
-            text = f"{shown(one.value)}, and the server is not ours: its machine is left as it is"
-            yield name, text, "Change it by hand, or measure a cluster of ours."
+            text = f"{shown(one.value)}, and the server runs already: its machine is left as it is"
+            yield name, text, "Change it by hand, or measure a cluster that pgdyno makes."
             continue
         knob = machine_knobs().get(name.partition("@")[0])
         if knob is None:

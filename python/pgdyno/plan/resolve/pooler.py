@@ -47,7 +47,7 @@ def pooler_problems(
         kind: Of the target.
     """
     if kind == "running":
-        text = f"{pooler.shown}, and the server is not ours: pgdyno puts none in front of it"
+        text = f"{pooler.shown}, and the server runs already: pgdyno puts none in front of it"
         yield _KEY, text, "`bench` works through a pooler of yours, named by its conninfo."
     if pooler.mode == "session" and workload.connections > pooler.sessions:
         waiting = plural(workload.connections - pooler.sessions, "connection")

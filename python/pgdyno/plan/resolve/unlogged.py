@@ -32,7 +32,7 @@ def unlogged_problems(
         replicated: Whether the target has a replica, whose tables are read into memory.
     """
     if workload.to_load is None:
-        text = "true, and the workload loads no tables of ours"
+        text = "true, and pgdyno loads no tables for the workload"
         yield _KEY, text, "Let its `setup` make them: CREATE UNLOGGED TABLE."
     if guarded:
         text = "true, and the stage has a guard: a standby gets no row of unlogged tables"

@@ -32,9 +32,10 @@ def section(facts: Facts) -> Section | None:
     known = {one.stage: one for one in facts.wal}
     stages = [known.get(name) for name in names]
     note = Text(
-        "Read from the segments after each window, of servers of ours; what the server had recycled"
-        " by then is not in it. A commit is a transaction that wrote WAL and committed. What a"
-        " transaction costs, elsewhere in this report, is of the server's own counters, which come"
+        "Read from the segments after each window, of servers that pgdyno started; what the server"
+        " had recycled by then is not in it. A commit is a transaction that wrote WAL and"
+        " committed. What a transaction costs, elsewhere in this report, is of the server's own"
+        " counters, which come"
         " up to a second late: in short windows the two differ by what that shifts. Relations"
         " are named by what the databases held afterwards; what was rewritten or dropped meanwhile"
         " keeps the numbers of its files.",
