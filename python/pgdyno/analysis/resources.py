@@ -140,7 +140,7 @@ def _absent(
             continue
         for aspect in (one for one in _USE if one not in known):
             why = (
-                "not sampled here" if (resource, aspect) in measured
+                "not known here: not sampled, or there is none" if (resource, aspect) in measured
                 else f"not counted: {not_counted(resource, aspect)}"
             )  # fmt: skip
             is_further = all(row.further for row in rows)

@@ -20,8 +20,8 @@ def plural(number: int, one: str, many: str | None = None, *, thousands: bool = 
 
 
 def often(times: int) -> str:
-    """How many times, as a sentence says it: `once`, `3 times`."""
-    return "once" if times == 1 else plural(times, "time")
+    """How many times, as a sentence says it: `once`, `3 times`, `27,654 times`."""
+    return "once" if times == 1 else plural(times, "time", thousands=True)
 
 
 def listed(names: list[str] | tuple[str, ...], last: str = "and") -> str:

@@ -197,7 +197,7 @@ def test_every_resource_has_all_three_aspects_told() -> None:
         assert told == ({"utilisation"} if "further" in resource else whole), resource
     said = {(one.resource, one.aspect): one.what for one in found if one.unit == "uncounted"}
     assert "how often they were full" in said["WAL buffers", "utilisation"]
-    assert said["driver", "saturation"] == "not sampled here"
+    assert said["driver", "saturation"] == "not known here: not sampled, or there is none"
     assert ("driver", "errors") not in said
 
 

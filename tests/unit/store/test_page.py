@@ -98,7 +98,7 @@ def test_reports_of_all_formats_are_written_twice(tmp_path: Path, run_file: Path
 
 
 def test_a_report_is_what_the_name_of_its_file_ends_with(tmp_path: Path, run_file: Path) -> None:
-    begins = {"a.md": "# ", "a.json": "{", "a.html": "<!doctype", "a.txt": "<!doctype",
+    begins = {"a.md": "# ", "a.json": "{", "a.html": "<!doctype",
               "a.conf": "# Stage ", "a.sql": "-- Stage "}  # fmt: skip
     for name, begin in begins.items():
         out = tmp_path / name

@@ -24,8 +24,8 @@ def _used(facts: Facts) -> Iterator[Block]:
     """Utilisation, saturation and errors; what tells less of a resource is folded."""
     yield Text(
         "Utilisation is how much of a resource is used, saturation what waits for it, errors what"
-        " went wrong: means of the windows. What was not sampled is not shown. Where neither the"
-        " kernel nor the server counts something, that is said."
+        " went wrong: means of the windows. Where neither the kernel nor the server counts"
+        " something, that is said."
     )
     told = [one for one in facts.resources if one.aspect != "part"]
     for caption, is_further in (
