@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-import re
 import json as json_text
+import re
 from dataclasses import replace
 from pathlib import Path
 
