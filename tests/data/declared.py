@@ -120,6 +120,8 @@ _FURTHER: dict[str, dict[str, Cell]] = {
               "cost": None, "rows": None},
 }  # fmt: skip
 _OF_SNAPSHOTS = (resources, statements, views)  # sections
+_FLAGS = {"active"}
+"""Gauges that are 1 or 0."""
 _LEVEL, _BEGUN, _ENDED = 40.0, 40.0, 90.0  # of gauges; of counters, which grow
 
 
@@ -161,6 +163,8 @@ def _cell(column: Column | Label, at: str, other: str | None) -> Cell:
     another = column.name == other
     if isinstance(column, Label):
         return _WORDS.get(column.name, (f"a {column.name}", f"another {column.name}"))[another]
+    if column.name in _FLAGS:
+        return float(another)
     if column.kind == "gauge":
         return _LEVEL * (1 + another)
     return (_ENDED if at == "end" else _BEGUN) + 100 * another * (at == "end")
