@@ -172,7 +172,7 @@ def test_a_mount_of_another_namespace_is_seen(tmp_path: Path, disk: str) -> None
     try:
         assert hidden.stdout is not None
         assert hidden.stdout.readline() == "there\n"
-        assert device(disk).busy == ("it is in use: Device or resource busy",)
+        assert device(disk).busy == ("it is in use: device or resource busy",)
     finally:
         hidden.communicate("\n")
     until(lambda: not device(disk).busy, "the namespace goes with its last process")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.process_line_facts import ROLE_LABELS
 from pgdyno.analysis.resource_facts import ProcessUse, ResourceRow, Unit
 from pgdyno.analysis.words import NOTHING
 from pgdyno.model.units import bytes_text, digits_text, ns_text, share_text
+from pgdyno.model.wording import listed
 from pgdyno.report.document import Block, Cell, Column, Section, Table, Text
 
 
@@ -24,8 +25,7 @@ def _used(facts: Facts) -> Iterator[Block]:
     """Utilisation, saturation and errors; what tells less of a resource is folded."""
     yield Text(
         "Utilisation is how much of a resource is used, saturation what waits for it, errors what"
-        " went wrong: means of the windows. Where neither the kernel nor the server counts"
-        " something, that is said."
+        " went wrong: means of the windows. What has no figure stands below, with the reason."
     )
     told = [one for one in facts.resources if one.aspect != "part"]
     for caption, is_further in (
@@ -35,10 +35,23 @@ def _used(facts: Facts) -> Iterator[Block]:
         rows = tuple(
             (Cell(f"{one.resource}: {one.aspect}", note=one.what), *_cells(one))
             for one in told
-            if one.further == is_further
+            if one.further == is_further and one.unit != "uncounted"
         )
         if rows or not is_further:
             yield Table(caption, _columns("resource", facts), rows, folded=is_further)
+    yield from _absent(told)
+
+
+def _absent(told: Sequence[ResourceRow]) -> Iterator[Table]:
+    """What of these resources has no figure in any stage, reason by reason."""
+    missing: dict[str, list[str]] = {}
+    for one in told:
+        if one.unit == "uncounted":
+            missing.setdefault(one.what, []).append(f"{one.resource}: {one.aspect}")
+    if missing:
+        rows = tuple((Cell(listed(names)), Cell(why)) for why, names in missing.items())
+        columns = (Column("resource", align="left"), Column("why", align="left"))
+        yield Table("What has no figure of these resources.", columns, rows, folded=True)
 
 
 def _parts(facts: Facts) -> Iterator[Table]:
