@@ -418,11 +418,13 @@ def test_json_is_whole_and_the_table_has_a_row_for_each_side(folder: Path) -> No
 
 def with_plans(path: Path, shapes: Mapping[str, Mapping[str, str]]) -> Path:
     """The run, with what each stage's windows began and ended with."""
-    columns = tuple(SnapshotColumn(name, "", "label") for name in ("statement", "shape", "error"))
+    columns = tuple(
+        SnapshotColumn(name, "", "label") for name in ("statement", "kind", "shape", "error")
+    )
     with RunFile.append(path) as file:
         for trial in file.trials():
             rows: tuple[dict[str, Cell], ...] = tuple(
-                {"statement": statement, "shape": shape, "error": ""}
+                {"statement": statement, "kind": "", "shape": shape, "error": ""}
                 for statement, shape in shapes.get(trial.stage, {}).items()
             )
             assert trial.result is not None
