@@ -117,7 +117,7 @@ with open(prefix + ".1", "w") as log:
     for at in (0.2, 0.4, 1.4):
         end = begin + at
         log.write(f"0 1 100 0 {int(end)} {int(end % 1 * 1e6)} 0\\n")
-time.sleep(0.5)
+time.sleep(1.5)
 print("number of transactions actually processed: 3")
 print("tps = 2.5 (without initial connection time)")
 print(os.environ.get("PGPASSWORD"))
@@ -161,7 +161,7 @@ def test_the_password_is_in_the_environment_only(
         (RUN.replace("processed: 3", "processed: 4"), "log holds 3 transactions, it performed 4"),
         (RUN.replace("100 0", "100"), "pgbench's log log.1 has 18 values in a part, not 21"),
         ("time.sleep(60)", "pgbench said nothing for 0 s"),
-        (RUN.replace("0.5)", "60)"), "did not end within -1.9 s of its time"),
+        (RUN.replace("1.5)", "60)"), "did not end within -1.9 s of its time"),
     ],
 )
 def test_what_is_no_whole_run_is_an_error_and_leaves_nothing(
