@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 from statistics import median
 
 import pytest
@@ -418,9 +419,8 @@ def test_json_is_whole_and_the_table_has_a_row_for_each_side(folder: Path) -> No
 
 def with_plans(path: Path, shapes: Mapping[str, Mapping[str, str]]) -> Path:
     """The run, with what each stage's windows began and ended with."""
-    columns = tuple(
-        SnapshotColumn(name, "", "label") for name in ("statement", "kind", "shape", "error")
-    )
+    names = ("statement", "kind", "shape", "error")
+    columns = tuple(SnapshotColumn(name, "", "label") for name in names)
     with RunFile.append(path) as file:
         for trial in file.trials():
             rows: tuple[dict[str, Cell], ...] = tuple(
@@ -429,10 +429,8 @@ def with_plans(path: Path, shapes: Mapping[str, Mapping[str, str]]) -> Path:
             )
             assert trial.result is not None
             begin_ns, end_ns = trial.result.window_ns
-            seen = [
-                SnapshotRows("plans", "begin", begin_ns, columns, rows),
-                SnapshotRows("plans", "end", end_ns, columns, rows),
-            ]
+            ends: list[tuple[Literal["begin", "end"], int]] = [("begin", begin_ns), ("end", end_ns)]
+            seen = [SnapshotRows("plans", at, at_ns, columns, rows) for at, at_ns in ends]
             file.put_trial(trial, snapshots=seen if rows else ())
     return path
 
