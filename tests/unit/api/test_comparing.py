@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 from statistics import median
+from typing import Literal
 
 import pytest
 from typer.testing import CliRunner
