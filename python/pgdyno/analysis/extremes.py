@@ -26,6 +26,9 @@ def shortened(at: Floats, values: Floats, parts: int = PARTS_MAX) -> tuple[Float
 def extremes(at: Floats, values: Floats) -> Extremes:
     """Of one layer of several that are stacked as means: what these means hide."""
     second, kept = shortened(at, values, LAYER_PARTS_MAX)
-    return Extremes(
-        tuple(round(float(one), 3) for one in second), tuple(float(f"{one:.4g}") for one in kept)
-    )
+    return Extremes(tuple(round(float(one), 3) for one in second), rounded(kept))
+
+
+def rounded(values: Floats) -> tuple[float, ...]:
+    """As many digits as a layer is drawn with."""
+    return tuple(float(f"{one:.4g}") for one in values)

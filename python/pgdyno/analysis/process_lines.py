@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pgdyno.analysis.extremes import Floats, extremes
+from pgdyno.analysis.extremes import extremes, rounded
 from pgdyno.analysis.process_line_facts import ProcessLine
 from pgdyno.analysis.resources import members
 from pgdyno.analysis.signals import middle
@@ -74,12 +74,8 @@ def _line(record: TrialRecord, series: Mapping[str, Series]) -> ProcessLine | No
         record.stage,
         round(float(np.median(ends[lasts] - starts[firsts])), 3),
         tuple(np.round((starts[firsts] + ends[lasts]) / 2, 3).tolist()),
-        {role: _rounded(roles[role]) for role in seen},
-        least=_rounded(np.minimum.reduceat(every, firsts)) if seen and joined else (),
-        greatest=_rounded(np.maximum.reduceat(every, firsts)) if seen and joined else (),
+        {role: rounded(roles[role]) for role in seen},
+        least=rounded(np.minimum.reduceat(every, firsts)) if seen and joined else (),
+        greatest=rounded(np.maximum.reduceat(every, firsts)) if seen and joined else (),
         apart={role: extremes((starts + ends) / 2, cpus[role]) for role in seen if joined},
     )
-
-
-def _rounded(cpus: Floats) -> tuple[float, ...]:
-    return tuple(float(f"{one:.4g}") for one in cpus)

@@ -114,7 +114,8 @@ def resource_rows(
     everything = [one for each in seen.values() for one in each]
     rows = [_row(measure, seen) for measure in _measures(trials, everything)]
     told = [row for row in rows if any(value is not None for value in row.stages)]
-    told += _absent(told, {(row.resource, row.aspect) for row in rows}, len(stages))
+    measured = {(row.resource, row.aspect) for row in rows}
+    told = [*told, *_absent(told, measured, len(stages))]
     places = {resource: place for place, resource in enumerate(dict.fromkeys(
         row.resource for row in rows))}  # fmt: skip
     told.sort(key=lambda row: (places[row.resource], _ORDER.index(row.aspect)))
@@ -135,7 +136,7 @@ def _absent(
     for row in told:
         by_resource.setdefault(row.resource, []).append(row)
     for resource, rows in by_resource.items():
-        known = {row.aspect for row in rows}
+        known, is_further = {row.aspect for row in rows}, all(row.further for row in rows)
         if resource[0].isdigit() or not known & set(_USE):  # a number of further devices
             continue
         for aspect in (one for one in _USE if one not in known):
@@ -143,7 +144,6 @@ def _absent(
                 "not known here: not sampled, or there is none" if (resource, aspect) in measured
                 else f"not counted: {not_counted(resource, aspect)}"
             )  # fmt: skip
-            is_further = all(row.further for row in rows)
             yield ResourceRow(resource, aspect, why, "uncounted", (None,) * stages, is_further)
 
 

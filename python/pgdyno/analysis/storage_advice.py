@@ -22,6 +22,7 @@ from pgdyno.analysis.storage_steps import (
     SPREAD,
     WAL_APART,
     WRITES,
+    interval_text,
     shared_flushes,
 )
 from pgdyno.model.floor import BLOCK_BYTES, IN_SEQUENCE, Pattern
@@ -29,7 +30,6 @@ from pgdyno.model.floor_figures import PROGRAMS, Span, Times
 from pgdyno.model.shared_storage import may_share
 from pgdyno.model.units import bytes_text, count_text, ends_text, ns_text
 from pgdyno.model.wording import CHOSEN, plural
-from pgdyno.stats.compare import CONFIDENCE
 from pgdyno.stats.group_commit import commit_delay_us
 from pgdyno.stats.repeated import times
 
@@ -93,8 +93,7 @@ def _interval(found: Times) -> str:
     if found.low is None or found.high is None:
         return f"×{found.ratio:.2f}, each measured once"
     ends = ends_text(found.low, found.high, 2)
-    # Named: what stands in brackets after a rate is its lowest and its highest round.
-    return f"×{found.ratio:.2f} ({CONFIDENCE:.0%} interval {ends}, {plural(found.one.n, 'round')})"
+    return f"×{found.ratio:.2f} ({interval_text(ends, found.one.n)})"
 
 
 def _doubtful(

@@ -28,13 +28,13 @@ from pgdyno.analysis.storage_steps import (
     WAL_APART,
     WRITES,
     Step,
+    interval_text,
     shared_flushes,
 )
 from pgdyno.model.floor_figures import Level, Span, Times
 from pgdyno.model.shared_storage import may_share
 from pgdyno.model.units import count_text, ns_text, share_text
-from pgdyno.model.wording import CHOSEN, listed, plural
-from pgdyno.stats.compare import CONFIDENCE
+from pgdyno.model.wording import CHOSEN, listed
 from pgdyno.stats.group_commit import commit_delay_us
 from pgdyno.stats.repeated import time_level, times
 
@@ -79,6 +79,9 @@ class _Condition:
     def doubt(self) -> str:
         """Why it is not known, as a sentence."""
         return f"{self.fact}, and {self.limit}, {CHOSEN}." if self.limit else f"{self.fact}."
+
+
+_NO_SECOND = _Condition(None, "No second disk was measured with this load", tells=_SECOND)
 
 
 def told_of(used: DiskWindows, all_used: Sequence[DiskWindows]) -> Iterator[tuple[Step, Told]]:
@@ -139,8 +142,7 @@ def _interval(found: Level | Times, text: Callable[[float], str]) -> str:
     if found.low is None or found.high is None:
         return ", measured once"
     count = found.rounds.n if isinstance(found, Level) else found.one.n
-    ends = f"{CONFIDENCE:.0%} interval {text(found.low)} to {text(found.high)}"
-    return f" ({ends}, {plural(count, 'round')})"
+    return f" ({interval_text(f'{text(found.low)} to {text(found.high)}', count)})"
 
 
 def _ends(span: Span, text: Callable[[float], str]) -> str:
@@ -159,10 +161,6 @@ def _waits(used: DiskWindows, name: str, what: str) -> _Condition:
 def _counted(what: str, *figures: Span | None) -> _Condition:
     """Whether a disk has told what advice would name."""
     return _Condition(None if None in figures else True, what, tells=_COUNTED)
-
-
-def _no_second() -> _Condition:
-    return _Condition(None, "No second disk was measured with this load", tells=_SECOND)
 
 
 def _known(*figures: Span | None) -> Iterator[Span]:
@@ -224,7 +222,7 @@ def _spread(used: DiskWindows, others: Sequence[DiskWindows]) -> Told:
     """Where sessions wait for reads on either of two disks."""
     seen = [one for one in others if one.disk.reads_per_s is not None]
     if not seen or used.disk.reads_per_s is None:
-        needed = [_waits(used, "wait_read", "reads"), _no_second()]
+        needed = [_waits(used, "wait_read", "reads"), _NO_SECOND]
         return _told(used.disk.stage, SPREAD, needed, _never)
     other = max(seen, key=lambda one: max(one.values("reads_per_s")))
     # In an order of their own, so that each of two stages tells the same.
@@ -311,7 +309,7 @@ def _wal_apart(slow: DiskWindows, others: Sequence[DiskWindows]) -> Told:
     """Where another disk ends flushes that much quicker under one load that WAL belongs there."""
     waits = _waits(slow, "wait_flush", f"flushes of WAL in {slow.disk.stage}")
     if waits.holds is False or not others:
-        needed = [waits] if others else [waits, _no_second()]
+        needed = [waits] if others else [waits, _NO_SECOND]
         return _told(slow.disk.stage, WAL_APART, needed, _never)
     told = [found for quick in others if (found := _quicker(quick, slow, waits))]
     if not told:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pgdyno.analysis.disk_facts import Advice
+from pgdyno.model.wording import plural
+from pgdyno.stats.compare import CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,11 @@ DATA_MAY_STAY = (
     "`initdb --waldir`. The data may lie on the slower one, if both are disks of their own:"
     " checkpoints wait for it, commits do not."
 )
+
+
+def interval_text(ends: str, rounds: int) -> str:
+    """Named, as what stands in brackets after a rate is its lowest and its highest round."""
+    return f"{CONFIDENCE:.0%} interval {ends}, {plural(rounds, 'round')}"
 
 
 def shared_flushes(where: str, seen: str, delay_us: int) -> Advice:

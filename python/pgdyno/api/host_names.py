@@ -6,7 +6,7 @@ from pgdyno.catalog.contract import greatest
 from pgdyno.model.errors import PlanError
 from pgdyno.model.fleet import Fleet
 from pgdyno.model.host_address import BadAddress, host_address
-from pgdyno.model.wording import plural
+from pgdyno.model.wording import often, plural
 
 _MOST = greatest("DriveSpec", "share.hosts")
 
@@ -25,8 +25,7 @@ def require_named(fleet: Fleet) -> None:
         except BadAddress as error:
             raise PlanError(f"host {name!r} {error}") from error
         if fleet.hosts.count(name) > 1:
-            times = plural(fleet.hosts.count(name), "time")
-            raise PlanError(f"host {name!r} is named {times}")
+            raise PlanError(f"host {name!r} is named {often(fleet.hosts.count(name))}")
 
 
 def require_whole(fleet: Fleet) -> None:

@@ -12,7 +12,5 @@ _SHARED = {"chart", "look", "stacked", "time_axis"}
 
 def charts() -> dict[str, Chart]:
     """All charts by name."""
-    found: list[Chart] = [
-        module.CHART for module in modules_of(__name__, {"chart", "look", "stacked", "time_axis"})
-    ]
+    found: list[Chart] = [module.CHART for module in modules_of(__name__, _SHARED)]
     return {chart.name: chart for chart in found}

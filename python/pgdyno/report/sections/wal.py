@@ -35,10 +35,9 @@ def section(facts: Facts) -> Section | None:
         "Read from the segments after each window, of servers that pgdyno started; what the server"
         " had recycled by then is not in it. A commit is a transaction that wrote WAL and"
         " committed. What a transaction costs, elsewhere in this report, is of the server's own"
-        " counters, which come"
-        " up to a second late: in short windows the two differ by what that shifts. Relations"
-        " are named by what the databases held afterwards; what was rewritten or dropped meanwhile"
-        " keeps the numbers of its files.",
+        " counters, which come up to a second late: in short windows the two differ by what that"
+        " shifts. Relations are named by what the databases held afterwards; what was rewritten or"
+        " dropped meanwhile keeps the numbers of its files.",
         "quiet",
     )
     kinds = _parts(stages, names, "kind of record", lambda one: one.kinds,
