@@ -29,6 +29,10 @@ BEYOND = """() => [...document.querySelectorAll('main *')]
     return box.width > 1 && (box.right > innerWidth + 1 || box.left < -1); })
   .map(it => [it.tagName, it.className, it.textContent.slice(0, 40)])"""
 
+# Numbers in one line, and their units in the next.
+TORN = """() => [...document.querySelectorAll('span.whole')]
+  .filter(it => it.getClientRects().length > 1).map(it => it.textContent)"""
+
 
 def context_of(browser: Browser, **options: Any) -> BrowserContext:
     """A profile of its own, in which everything is waited for as long as a busy machine takes."""
@@ -75,3 +79,4 @@ def assert_fits(page: Page, width: int) -> None:
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width
     assert page.evaluate(OVERFLOWS) == []
     assert page.evaluate(BEYOND) == []
+    assert page.evaluate(TORN) == []

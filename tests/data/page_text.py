@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html import unescape
 
-_MARKS = re.compile(r'<wbr>|<span class="whole">([^<]*)</span>|</?code>')
+_MARKS = re.compile(r'<wbr>|<span class="(?:whole|option)">([^<]*)</span>|</?code>')
 
 
 def page_text(page: str) -> str:

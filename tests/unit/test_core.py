@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import signal
+import socket
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -26,6 +28,7 @@ from tests.data.workloads import tpcc
 
 CONNECTION = Connection("/nowhere", 5432, "u", "bench")
 SAID = rf"speaks version {core.VERSION} of its contract .* version {core.VERSION + 1}"
+VERIFIED = (("sslmode", "verify-ca"), ("sslrootcert", "/nowhere.crt"))
 USES: dict[str, Callable[[Path], object]] = {
     "schema": lambda _: contract.schema("DriveSpec"),
     "shapes": lambda _: contract.shapes(),
@@ -44,6 +47,15 @@ def other_core(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _core.contract_version() == core.VERSION
     contract.schema.cache_clear()
     monkeypatch.setattr(core, "VERSION", core.VERSION + 1)
+
+
+def test_words_of_the_operating_system_come_without_its_number() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        connection = Connection(*listening.getsockname(), "u", "bench")
+        verified = replace(connection, parameters=VERIFIED)
+        for one in (CONNECTION, verified):
+            with pytest.raises(DriveError, match=r"/nowhere.*: No such file or directory$"):
+                estimate(one, tpcc(2))
 
 
 @pytest.mark.usefixtures("other_core")

@@ -2,6 +2,7 @@
 
 use drive::error::RunError;
 use pyo3::{PyErr, create_exception, exceptions::PyException};
+use wire::without_numbers;
 
 create_exception!(
     _core,
@@ -12,7 +13,7 @@ create_exception!(
 
 /// A run's error as Python's.
 pub(crate) fn raise(error: RunError) -> PyErr {
-    CoreError::new_err((error.kind.name(), error.fact, error.hint))
+    CoreError::new_err((error.kind.name(), without_numbers(&error.fact), error.hint))
 }
 
 /// A misuse of a class, e.g. a result asked for before the start.

@@ -455,13 +455,12 @@ async fn connect_all(
         let clock =
             SystemClock::new().map_err(|e| RunError::internal(format!("open a timer: {e}")))?;
         let sessions = connect(&share, &clock, &opener, shared).await;
-        let sessions =
-            sessions.map_err(|e| RunError::target(&format!("connect to {opener}"), &e))?;
+        let sessions = sessions.map_err(|e| RunError::opening(&opener, &e))?;
         let Some(mut sessions) = sessions else { return Ok(None) };
         if let Some(replica) = opener.replica() {
             let (count, give_up_ns) = (share.replica_connections, share.give_up_ns);
             let more = connect_some(count, give_up_ns, &clock, &replica, shared).await;
-            let more = more.map_err(|e| RunError::target(&format!("connect to {replica}"), &e))?;
+            let more = more.map_err(|e| RunError::opening(&replica, &e))?;
             let Some(more) = more else { return Ok(None) };
             sessions.extend(more);
         }

@@ -35,7 +35,7 @@ pub async fn set_up<W: Workload>(
         let bare = opener.bare();
         let connected = connect_one(&clock, &bare, shared, give_up_ns).await;
         let mut session = connected
-            .map_err(|e| RunError::target(&format!("connect to {opener}"), &e))?
+            .map_err(|e| RunError::opening(&opener, &e))?
             .ok_or_else(|| RunError::internal("run was stopped while it was set up".into()))?;
         for sql in &steps {
             let done = session.simple(sql).await;

@@ -27,7 +27,7 @@ fn every_statement_is_timed_by_itself() {
     let ended = outcome.window(0).succeeded + outcome.window(0).drained;
     let results = results(&outcome);
     let named: Vec<&str> = results.iter().map(|(name, ..)| name.as_str()).collect();
-    assert_eq!(named, ["begin", "commit", "update"], "rollback was never executed");
+    assert_eq!(named, ["begin", "update", "commit"], "a COMMIT last; no rollback was executed");
     for (name, count, ns) in &results {
         assert_eq!(*count, ended, "{name}");
         let (low, high) = if name == "update" { (99 * MS, 103 * MS) } else { (0, 3 * MS) };

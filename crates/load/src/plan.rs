@@ -442,7 +442,7 @@ impl Plan {
 /// A session of a load.
 pub(super) async fn connect(target: &Target) -> Result<Session<Stream>, RunError> {
     let session = Session::connect(target, &[]).await;
-    session.map_err(|e| RunError::target(&format!("connect to {target}"), &e))
+    session.map_err(|e| RunError::opening(&target, &e))
 }
 
 /// What a load does about what it found.

@@ -74,7 +74,7 @@ impl Worker<'_> {
             let failed = |what: &str, e: &wire::Error| RunError::target(&what, e);
             let mut session = Session::connect(self.target, &[])
                 .await
-                .map_err(|e| failed(&format!("connect to {}", self.target), &e))?;
+                .map_err(|e| RunError::opening(&self.target, &e))?;
             session.simple(ATTENDANCE).await.map_err(|e| failed("join the load", &e))?;
             let mut buffer = Vec::new();
             while let Some((at, step)) = self.queue.take(self.shared) {

@@ -188,6 +188,18 @@ impl Error {
     }
 }
 
+/// A text without the ` (os error 2)` that Rust puts behind the operating system's own words.
+#[must_use]
+pub fn without_numbers(text: &str) -> String {
+    let mut parts = text.split(" (os error ");
+    let mut told = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        told.push_str(rest.strip_prefix(')').unwrap_or(rest));
+    }
+    told
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.inner {
@@ -198,7 +210,9 @@ impl fmt::Display for Error {
                 }
                 Ok(())
             }
-            Inner::Io { doing, source } => write!(f, "{doing}: {source}"),
+            Inner::Io { doing, source } => {
+                write!(f, "{doing}: {}", without_numbers(&source.to_string()))
+            }
             Inner::Protocol(fact) | Inner::Refused { fact, .. } => f.write_str(fact),
             Inner::Several(errors) => {
                 for (at, error) in errors.iter().enumerate() {

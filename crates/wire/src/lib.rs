@@ -25,7 +25,7 @@ mod value;
 
 pub use answer::{Answer, Answers, Row};
 pub use copy::CopyIn;
-pub use error::Error;
+pub use error::{Error, without_numbers};
 pub use exchange::Exchange;
 pub use fields::Fields;
 pub use host::{Host, Password};

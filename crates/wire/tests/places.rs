@@ -83,7 +83,7 @@ async fn the_error_names_every_server_and_why_it_would_not_do() {
     let target = target(vec![nobody(), at(&standby)], SessionAttrs::ReadWrite);
     let error = chosen(&target).await.unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("/nowhere/.s.PGSQL.1: No such file"), "{text}");
+    assert!(text.contains("/nowhere/.s.PGSQL.1: No such file or directory; "), "{text}");
     assert!(text.contains("is read-only, target_session_attrs is read-write"), "{text}");
     assert!(error.hint().unwrap().contains("host=a,b,c"));
 }

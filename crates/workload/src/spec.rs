@@ -7,6 +7,9 @@ use thiserror::Error;
 
 use crate::description::Condition;
 
+/// Jaro-Winkler likeness from which on a name is taken for a slip of another.
+const NEAR: f64 = 0.8;
+
 /// Why a specification is refused: a fact with the values, and what to do.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{fact}")]
@@ -28,6 +31,31 @@ impl SpecError {
     #[must_use]
     pub fn plain(fact: String) -> Self {
         Self { fact, hint: None }
+    }
+
+    /// What stands at a place is no such thing; a key that nobody knows is told as a plan's is.
+    #[must_use]
+    pub fn unread(place: &str, error: &serde_json::Error) -> Self {
+        let told = error.to_string();
+        let quoted: Vec<&str> = told.split('`').skip(1).step_by(2).collect();
+        let fact = match quoted.split_first() {
+            Some((key, keys)) if told.starts_with("unknown field") => {
+                format!("unknown key {key}{}; allowed: {}", meant(key, keys), keys.join(", "))
+            }
+            _ => told,
+        };
+        Self::plain(format!("{place}: {fact}"))
+    }
+}
+
+/// The known name that a mistyped one is nearest to, where one is near.
+#[must_use]
+pub(crate) fn meant(name: &str, known: &[&str]) -> String {
+    let near = |one: &&str| (strsim::jaro_winkler(name, one), one.to_owned().to_owned());
+    let nearest = known.iter().map(near).max_by(|a, b| a.0.total_cmp(&b.0));
+    match nearest {
+        Some((likeness, one)) if likeness >= NEAR => format!(", did you mean {one}"),
+        _ => String::new(),
     }
 }
 

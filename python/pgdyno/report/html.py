@@ -197,9 +197,15 @@ def _breakable(text: str) -> Markup:
     """
     parts = _WHOLE.split(visible(text))
     return Markup("").join(
-        Markup('<span class="whole">{}</span>').format(part) if index % 2 else _pieces(part)
+        Markup('<span class="{}">{}</span>').format(_kept(part), part)
+        if index % 2
+        else _pieces(part)
         for index, part in enumerate(parts)
     )
+
+
+def _kept(part: str) -> str:
+    return "option" if part.startswith("-") else "whole"
 
 
 def _pieces(text: str) -> Markup:

@@ -212,9 +212,9 @@ def test_no_line_ends_within_an_option_and_its_value_is_code_with_it(facts: Fact
     )
     answer = replace(facts.answer, plain=(said,))
     page = html.render(replace(facts, answer=answer))
-    assert '<code><span class="whole">--set</span> protocol.rounds=6</code>' in page
-    assert '<code><span class="whole">--dry-run</span></code>' in page
-    assert 'Shortened by <span class="whole">--quick</span>: repeat' in page
+    assert '<code><span class="option">--set</span> protocol.rounds=6</code>' in page
+    assert '<code><span class="option">--dry-run</span></code>' in page
+    assert 'Shortened by <span class="option">--quick</span>: repeat' in page
     assert "<code>a--b --</code>" in page
 
 
@@ -225,7 +225,7 @@ def test_no_line_ends_between_a_number_and_its_unit_or_within_an_option_of_a_sen
     said = "Shortened by --quick: it takes about 1 min 32 s, writes 22.9 KiB, and is no 3 sigma."
     page = html.render(replace(facts, answer=replace(facts.answer, plain=(said,))))
     whole = '<span class="whole">{}</span>'
-    assert f"by {whole.format('--quick')}: it" in page
+    assert 'by <span class="option">--quick</span>: it' in page
     assert f"about {whole.format('1 min 32 s')}, writes {whole.format('22.9 KiB')}, and is" in page
     assert "no 3 sigma" in page
 

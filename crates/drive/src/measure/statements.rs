@@ -37,11 +37,14 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Of a workload's statements.
+    /// Of a workload's statements. What is prepared once for all transactions stands before theirs,
+    /// while a reader looks for a COMMIT behind them.
     #[must_use]
     pub fn new(statements: &[Statement]) -> Self {
+        let (last, others): (Vec<_>, Vec<_>) =
+            statements.iter().partition(|statement| statement.sql == "COMMIT");
         let mut names: Vec<String> = Vec::new();
-        let group = |statement: &Statement| {
+        let mut group = |statement: &Statement| {
             let name = without_number(&statement.name);
             let known = names.iter().position(|known| known == name);
             let at = known.unwrap_or_else(|| {
@@ -50,6 +53,9 @@ impl Groups {
             });
             Group::try_from(at).unwrap_or(Group::MAX)
         };
+        for statement in others.into_iter().chain(last) {
+            group(statement);
+        }
         Self { of: statements.iter().map(group).collect(), names }
     }
 

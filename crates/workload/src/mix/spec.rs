@@ -196,7 +196,7 @@ impl MixSpec {
             return Err(error);
         }
         let spec: Self = serde_json::from_value(value.clone())
-            .map_err(|error| SpecError::plain(format!("workload mix: {error}")))?;
+            .map_err(|error| SpecError::unread("workload mix", &error))?;
         spec.check()?;
         Ok(spec)
     }
@@ -239,15 +239,15 @@ fn unknown_in_transactions(value: &Json) -> Option<SpecError> {
     transactions.iter().enumerate().find_map(|(at, transaction)| {
         let named = transaction.get("name").and_then(Json::as_str);
         let name = named.map_or((at + 1).to_string(), str::to_owned);
-        let refused = |fact: String| Some(SpecError::plain(format!("transaction {name}{fact}")));
         if let Some(params) = transaction.get("params").and_then(Json::as_object) {
             for (parameter, value) in params {
                 if let Err(error) = serde_json::from_value::<Parameter>(value.clone()) {
-                    return refused(format!(", parameter {parameter}: {error}"));
+                    let place = format!("transaction {name}, parameter {parameter}");
+                    return Some(SpecError::unread(&place, &error));
                 }
             }
         }
         let read = serde_json::from_value::<Transaction>(transaction.clone());
-        read.err().and_then(|error| refused(format!(": {error}")))
+        read.err().map(|error| SpecError::unread(&format!("transaction {name}"), &error))
     })
 }

@@ -74,7 +74,7 @@ impl PgbenchSpec {
     /// An unknown key, a value of the wrong type or out of range.
     pub fn from_json(value: &Value) -> Result<Self, SpecError> {
         let spec: Self = serde_json::from_value(value.clone())
-            .map_err(|error| SpecError::plain(format!("workload: {error}")))?;
+            .map_err(|error| SpecError::unread("workload", &error))?;
         spec.check()?;
         Ok(spec)
     }
@@ -120,7 +120,7 @@ mod tests {
     fn what_is_not_allowed_is_refused_with_its_value() {
         for (value, part) in [
             (json!({"kind": "tpcb", "scale": 0}), "scale is 0, allowed is 1 to 100000"),
-            (json!({"kind": "tpcb", "warehouses": 1}), "unknown field `warehouses`"),
+            (json!({"kind": "tpcb", "warehouses": 1}), "unknown key warehouses; allowed: "),
             (json!({"kind": "tpch"}), "unknown variant `tpch`"),
             (
                 json!({"kind": "select-only", "isolation": "serializable"}),

@@ -14,7 +14,7 @@ use crate::{
         steps::{Action, Effect, Execution, Form, Program, Source, Step, Store},
         value::Value,
     },
-    spec::SpecError,
+    spec::{SpecError, meant},
 };
 
 /// Names that some script may have set by the time it is asked.
@@ -49,7 +49,9 @@ impl Known {
         if self.names.contains(name) || self.prefixes.iter().any(stored) {
             return Ok(());
         }
-        Err(format!("variable :{name} is never set"))
+        let mut known: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        known.sort_unstable(); // of two that are as near, always the same
+        Err(format!("variable :{name} is never set{}", meant(name, &known)))
     }
 }
 

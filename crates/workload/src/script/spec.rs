@@ -91,7 +91,7 @@ impl ScriptSpec {
     /// Unknown keys, values of the wrong type or out of range.
     pub fn from_json(value: &Json) -> Result<Self, SpecError> {
         let spec: Self = serde_json::from_value(value.clone())
-            .map_err(|error| SpecError::plain(format!("workload script: {error}")))?;
+            .map_err(|error| SpecError::unread("workload script", &error))?;
         spec.check()?;
         Ok(spec)
     }

@@ -125,7 +125,7 @@ mod tests {
                 "blocks and partitions are both given",
             ),
             (json!({"blocks": {"count": 2}, "home": "random"}), "home is random"),
-            (json!({"blocks": {"number": 2}}), "unknown field `number`"),
+            (json!({"blocks": {"number": 2}}), "unknown key number"),
         ] {
             let mut value = json!({"kind": "tpcc", "warehouses": 8});
             for (key, changed) in change.as_object().expect("an object") {

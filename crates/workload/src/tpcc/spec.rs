@@ -222,7 +222,7 @@ impl TpccSpec {
     /// An unknown key, a value of the wrong type or out of range, or what does not go together.
     pub fn from_json(value: &Value) -> Result<Self, SpecError> {
         let spec: Self = serde_json::from_value(value.clone())
-            .map_err(|error| SpecError { fact: format!("workload tpcc: {error}"), hint: None })?;
+            .map_err(|error| SpecError::unread("workload tpcc", &error))?;
         spec.check()?;
         Ok(spec)
     }
@@ -352,7 +352,10 @@ mod tests {
     #[test]
     fn what_is_not_allowed_is_refused_with_its_value() {
         for (value, part) in [
-            (json!({"kind": "tpcc", "warehouse": 1}), "unknown field `warehouse`"),
+            (
+                json!({"kind": "tpcc", "warehouse": 1}),
+                "unknown key warehouse, did you mean warehouses; allowed: kind",
+            ),
             (json!({"kind": "tpcb"}), "unknown variant `tpcb`"),
             (json!({"kind": "tpcc", "warehouses": 0}), "warehouses is 0, allowed is 1 to"),
             (

@@ -124,7 +124,7 @@ fn what_pgbench_does_not_know_is_refused_before_anything_runs() {
         ("gaussian(1, 2)", "function gaussian is unknown, known are abs, double"),
         ("debug(1)", "debug() prints"),
         ("scale", "scale is not expected where a value is; variables begin with :"),
-        (":scael", "variable :scael is never set"),
+        (":scael", "variable :scael is never set, did you mean scale"),
         ("case else 1 end", "WHEN is expected, else was found"),
         ("1 is 2", "NULL, TRUE or FALSE is expected, 2 was found"),
     ] {

@@ -182,11 +182,17 @@ fn mistakes_are_told_with_transaction_and_statement() {
         (json!({"statements": ["SELECT 1 \\gset"]}), "\\gset is a command of scripts"),
         (json!({"statements": ["SELECT 1"]}), "look, parameter id: no statement uses it"),
         (json!({"statements": []}), "transaction look has no statement"),
-        (json!({"statement": []}), "transaction look: unknown field `statement`"),
+        (
+            json!({"statement": []}),
+            "transaction look: unknown key statement, did you mean statements",
+        ),
         (json!({"begin": false, "read_only": true}), "has begin = false, but an isolation"),
         (json!({"isolation": "snapshot"}), "transaction look: unknown variant `snapshot`"),
         (param(json!({"type": "integer"})), "look, parameter id: unknown variant `integer`"),
-        (param(json!({"type": "int", "unifrom": [1, 2]})), "parameter id: unknown field `unifrom`"),
+        (
+            param(json!({"type": "int", "unifrom": [1, 2]})),
+            "parameter id: unknown key unifrom, did you mean uniform",
+        ),
         (
             param(json!({"type": "int"})),
             "source of its values is nothing, wanted is one of uniform",
@@ -235,8 +241,8 @@ fn specifications_are_strict() {
         (json!({"transactions": []}), "mix has no transaction"),
         (json!({"transactions": [look(), look()]}), "name look stands twice"),
         (json!({"variables": {"a": ":b", "b": 1}}), "variable a: variable :b is not known here"),
-        (json!({"invariants": [{"title": "t", "query": "q"}]}), "unknown field `query`"),
-        (json!({"weights": {}}), "unknown field `weights`"),
+        (json!({"invariants": [{"title": "t", "query": "q"}]}), "unknown key query"),
+        (json!({"weights": {}}), "unknown key weights"),
     ] {
         let fact = refused(change);
         assert!(fact.contains(part), "{fact}");

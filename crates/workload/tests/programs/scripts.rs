@@ -244,9 +244,9 @@ fn specifications_are_strict() {
         (json!({"scripts": twice}), "name a stands twice"),
         (json!({"scripts": [{"name": "a", "text": "", "weight": -1}]}), "weight of a is -1"),
         (json!({"scripts": [{"name": "a", "text": "", "weight": 0}]}), "every weight is 0"),
-        (json!({"scripts": [{"name": "a", "txt": ""}]}), "unknown field `txt`"),
+        (json!({"scripts": [{"name": "a", "txt": ""}]}), "unknown key txt, did you mean text"),
         (json!({"variables": {"x": [1]}}), "variable x is [1], allowed are text and numbers"),
-        (json!({"clients": 3}), "unknown field `clients`"),
+        (json!({"clients": 3}), "unknown key clients"),
     ] {
         let refused = spec(change);
         assert!(refused.fact.contains(part), "{}", refused.fact);
