@@ -1,5 +1,5 @@
 """`python -m pgdyno` is the command line."""
 
-from pgdyno.cli.app import main
+from pgdyno.cli.entry import main
 
 main()

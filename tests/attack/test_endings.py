@@ -22,6 +22,19 @@ sys.argv = ["pgdyno", "run", "x.toml", *sys.argv[1:]]
 app.main()
 """
 
+# Ctrl-C while a module is imported: the command line itself, or that of a command.
+_STRUCK = """
+import sys
+class Struck:
+    def find_spec(name, *_):
+        if name == "{module}":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Struck)
+sys.argv = ["pgdyno", "lint", "x.conf"]
+from pgdyno.cli.entry import main
+main()
+"""
+
 
 def pgdyno(*words: str, out: str) -> subprocess.CompletedProcess[str]:
     with Path(out).open("w") as sink:
@@ -39,6 +52,23 @@ def raising(
         check=False, timeout=DEADLINE_S,
         env={"TMPDIR": str(folder), "PATH": "/usr/bin:/bin", **environ},
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("module", "hint"),
+    [
+        ("typer", "Nothing was begun yet."),
+        ("pgdyno.cli.lint", "Nothing of it is still running."),
+    ],
+)
+def test_a_stop_in_the_first_second_is_told(module: str, hint: str) -> None:
+    """It was a traceback of imports, or no word at all."""
+    done = subprocess.run(
+        [sys.executable, "-c", _STRUCK.format(module=module)], capture_output=True, text=True,
+        check=False, timeout=DEADLINE_S,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == f"error: stopped\nhint: {hint}\n"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import json
 import signal
 import socket
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -51,8 +50,8 @@ def other_core(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_words_of_the_operating_system_come_without_its_number() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        connection = Connection(*listening.getsockname(), "u", "bench")
-        verified = replace(connection, parameters=VERIFIED)
+        port = listening.getsockname()[1]
+        verified = Connection("127.0.0.1", port, "u", "bench", parameters=VERIFIED)
         for one in (CONNECTION, verified):
             with pytest.raises(DriveError, match=r"/nowhere.*: No such file or directory$"):
                 estimate(one, tpcc(2))

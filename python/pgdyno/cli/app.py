@@ -109,6 +109,8 @@ _NO_NUMBER = {"int_parsing": "no whole number", "float_parsing": "no number"}  #
 def _seen() -> Iterator[None]:
     try:
         yield
+    except KeyboardInterrupt:  # typer would end without a word
+        raise Interrupted("stopped", "Nothing of it is still running.") from None
     except Exception as error:
         if hasattr(error, "format_message"):  # a refusal of typer's
             _in_our_voice(error)
@@ -234,8 +236,6 @@ def _run() -> int:
         app(standalone_mode=True)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
-    except KeyboardInterrupt:
-        return _say(Interrupted("stopped", "Nothing of it is still running."))
     except Exception as error:
         return _say(as_pgdyno_error(error) or _defect(error))
     return 0
