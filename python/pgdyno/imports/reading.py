@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pgdyno.model.errors import PlanError
 from pgdyno.model.system_errors import reason
-from pgdyno.plan.schema.files import BadFile, open_regular
+from pgdyno.plan.schema.files import BadFile, did_you_mean, open_regular
 
 LINE_MAX = 1 << 16
 """Characters of a line that are read at once."""
@@ -90,7 +90,7 @@ class Lines:
             with open_regular(self.path) as raw:
                 yield from self._lines(raw)
         except BadFile as error:
-            raise PlanError(f"file {self.path} {error}") from error
+            raise PlanError(f"file {self.path} {error}", did_you_mean(self.path)) from error
         except OSError as error:
             raise PlanError(f"file {self.path} cannot be read: {reason(error)}") from error
 
@@ -145,7 +145,7 @@ def is_sqlite(path: Path) -> bool:
         with open_regular(path) as raw:
             return raw.read(len(_SQLITE)) == _SQLITE
     except BadFile as error:
-        raise PlanError(f"file {path} {error}") from error
+        raise PlanError(f"file {path} {error}", did_you_mean(path)) from error
 
 
 def sha256_of(path: Path) -> tuple[str, int]:
@@ -158,7 +158,7 @@ def sha256_of(path: Path) -> tuple[str, int]:
         with open_regular(path) as raw:
             return hashlib.file_digest(raw, "sha256").hexdigest(), raw.tell()
     except BadFile as error:
-        raise PlanError(f"file {path} {error}") from error
+        raise PlanError(f"file {path} {error}", did_you_mean(path)) from error
 
 
 def _encoding(head: bytes) -> str:

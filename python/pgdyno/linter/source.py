@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from pgdyno.catalog import knobs, known_settings
 from pgdyno.linter.commands import settings
 from pgdyno.model.errors import PlanError
-from pgdyno.plan.schema.files import BadFile, standard_input, text_file
+from pgdyno.plan.schema.files import BadFile, did_you_mean, standard_input, text_file
 from pgdyno.plan.schema.toml import BadToml, parse_toml, toml_value
 
 Kind: TypeAlias = Literal["postgresql", "sysctl", "fstab", "limits", "boot", "commands", "plan"]
@@ -91,7 +91,7 @@ def read_source(path: str, kind: Kind | None = None) -> Source:
     try:
         text = text_file(path)
     except BadFile as error:
-        raise PlanError(f"{path} {error}") from error
+        raise PlanError(f"{path} {error}", did_you_mean(path)) from error
     return parse(path, kind or kind_of(path), text)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pgdyno.model.errors import PlanError
 from pgdyno.model.text import visible
-from pgdyno.plan.schema.files import file_meant
+from pgdyno.plan.schema.files import did_you_mean
 
 FOLDER = Path(__file__).parents[1] / "plans"
 
@@ -49,10 +49,9 @@ def plan_path(source: str | Path) -> Path:
             f"plan {visible(str(source))} is no file here, and no plan that comes with pgdyno",
             f"Did you mean {close[0]}? `pgdyno plans` lists them all.",
         )
-    if meant := file_meant(path, ".toml"):
+    if meant := did_you_mean(path, ".toml"):
         raise PlanError(
-            f"plan {visible(str(source))} cannot be read: no such file or directory",
-            f"Did you mean {visible(str(meant))}?",
+            f"plan {visible(str(source))} cannot be read: no such file or directory", meant
         )
     return path
 

@@ -35,8 +35,7 @@ from pgdyno.model.run import (
     TrialState,
 )
 from pgdyno.model.system_errors import told
-from pgdyno.model.text import visible
-from pgdyno.plan.schema.files import BadFile, file_meant, open_regular, require_regular
+from pgdyno.plan.schema.files import BadFile, did_you_mean, open_regular, require_regular
 from pgdyno.store import telemetry_rows, views
 from pgdyno.store.earlier_formats import head_of
 from pgdyno.store.output_file import publish, require_closed
@@ -421,8 +420,7 @@ def _meant(path: Path) -> str | None:
     for ending in (f"{path}.sqlite", f"{path.parent / path.stem}.sqlite"):
         if path.name and ending != str(path) and os.path.isfile(ending):
             return f"Did you mean {ending}?"
-    near = file_meant(path, ".sqlite")
-    return f"Did you mean {visible(str(near))}?" if near else None
+    return did_you_mean(path, ".sqlite")
 
 
 def require_known(path: Path, connection: sqlite3.Connection, oldest: int = 1) -> None:

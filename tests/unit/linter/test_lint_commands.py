@@ -102,6 +102,9 @@ def test_what_cannot_be_read_is_told_before_its_name_is_judged(tmp_path: Path) -
     with pytest.raises(PlanError, match="what cannot be read: no such file"):
         read_source(str(tmp_path / "what"))
     (tmp_path / "what").touch()
+    with pytest.raises(PlanError, match="whatt cannot be read") as caught:
+        read_source(str(tmp_path / "whatt"))
+    assert caught.value.hint == f"Did you mean {tmp_path / 'what'}?"
     with pytest.raises(PlanError, match="what: its name does not say what it is") as caught:
         read_source(str(tmp_path / "what"))
     assert "--kind postgresql, sysctl" in (caught.value.hint or "")

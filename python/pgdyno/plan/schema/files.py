@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 
 from pgdyno.model.system_errors import reason
+from pgdyno.model.text import visible
 
 TEXT_BYTES_MAX = 1 << 20
 """Of a plan, a mix, a script, a file of configuration."""
@@ -105,6 +106,12 @@ def file_meant(path: Path, ending: str = "") -> Path | None:
     found = (one for one in path.parent.glob(f"*{ending}") if one.is_file())
     close = get_close_matches(path.name, {one.name for one in islice(found, _FILES_MAX)}, n=1)
     return path.parent / close[0] if close else None
+
+
+def did_you_mean(path: str | os.PathLike[str], ending: str = "") -> str | None:
+    """The hint of one that is not there; see `file_meant`."""
+    near = file_meant(Path(path), ending)
+    return f"Did you mean {visible(str(near))}?" if near else None
 
 
 def require_regular(path: str | os.PathLike[str]) -> None:
