@@ -118,11 +118,16 @@ def _told(
     where: str, step: Step, needed: Sequence[_Condition], advice: Callable[[str, str], Advice]
 ) -> Told:
     """Advice where all that it needs holds."""
+    if all(one.holds for one in needed):
+        return advice(where, step.what)
+    return _not_advised(where, step, needed)
+
+
+def _not_advised(where: str, step: Step, needed: Sequence[_Condition]) -> Told:
+    """Why not, where something that it needs does not hold, or is not known."""
     if missing := [one for one in needed if one.holds is False]:
         return NotForThisLoad(where, step.what, missing[0].against)
     doubts = [one for one in needed if one.holds is None]
-    if not doubts:
-        return advice(where, step.what)
     tells = dict.fromkeys(one.tells for one in doubts)
     return NotKnown(where, step.what, " ".join([*(one.doubt for one in doubts), *tells]), step.plan)
 
@@ -223,16 +228,12 @@ def _spread(used: DiskWindows, others: Sequence[DiskWindows]) -> Told:
     seen = [one for one in others if one.disk.reads_per_s is not None]
     if not seen or used.disk.reads_per_s is None:
         needed = [_waits(used, "wait_read", "reads"), _NO_SECOND]
-        return _told(used.disk.stage, SPREAD, needed, _never)
+        return _not_advised(used.disk.stage, SPREAD, needed)
     other = max(seen, key=lambda one: max(one.values("reads_per_s")))
     # In an order of their own, so that each of two stages tells the same.
     first, second = sorted((used, other), key=lambda one: one.disk.stage)
     needed = [_waits(one, "wait_read", f"reads in {one.disk.stage}") for one in (first, second)]
     return _told(used.disk.stage, SPREAD, needed, partial(_both, first.disk, second.disk))
-
-
-def _never(where: str, what: str) -> Advice:
-    raise AssertionError(f"{where}: {what} needs what is not known")
 
 
 def _both(one: DiskInUse, other: DiskInUse, _where: str, what: str) -> Advice:
@@ -261,7 +262,7 @@ def _writes(used: DiskWindows, _others: Sequence[DiskWindows]) -> Told:
     if writes.holds is False and commits.holds is not False:
         beside = f"{commits.fact}: whether for what checkpoints write beside them is not told"
         untold = _Condition(None, beside, tells=_probe_tells(WRITES))
-        return _told(disk.stage, WRITES, [untold], _never)
+        return _not_advised(disk.stage, WRITES, [untold])
     what = f"How long a write takes in {disk.stage} is not known"
     needed = [writes, _counted(what, disk.writes_per_s, disk.write_s)]
     return _told(disk.stage, WRITES, needed, partial(_handed_over, disk))
@@ -310,11 +311,11 @@ def _wal_apart(slow: DiskWindows, others: Sequence[DiskWindows]) -> Told:
     waits = _waits(slow, "wait_flush", f"flushes of WAL in {slow.disk.stage}")
     if waits.holds is False or not others:
         needed = [waits] if others else [waits, _NO_SECOND]
-        return _told(slow.disk.stage, WAL_APART, needed, _never)
+        return _not_advised(slow.disk.stage, WAL_APART, needed)
     told = [found for quick in others if (found := _quicker(quick, slow, waits))]
     if not told:
         unknown = _counted("How long flushes take on both disks is not known", None)
-        return _told(slow.disk.stage, WAL_APART, [waits, unknown], _never)
+        return _not_advised(slow.disk.stage, WAL_APART, [waits, unknown])
     order = (Advice, NotKnown, NotForThisLoad)
     return min(told, key=lambda each: (order.index(type(each[1])), -each[0]))[1]
 
@@ -336,7 +337,7 @@ def _quicker(quick: DiskWindows, slow: DiskWindows, waits: _Condition) -> tuple[
     )
     if found.ratio < APART:
         slower = _Condition(False, fact, f"it would be advised from ×{APART:g} on")
-        return found.ratio, _told(other.stage, WAL_APART, [slower], _never)
+        return found.ratio, _not_advised(other.stage, WAL_APART, [slower])
     told = f"{fact}, and its rounds do not tell that it is faster"
     faster = _Condition(found.faster, told)
     step = Step(_WAL_HERE, WAL_APART.by, WAL_APART.probed, WAL_APART.plan)
