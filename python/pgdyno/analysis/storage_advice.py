@@ -16,6 +16,7 @@ from pgdyno.analysis.storage_steps import (
     BY_TABLESPACES,
     COMMITS,
     DATA_MAY_STAY,
+    MAINTENANCE,
     READS,
     READS_LIMITS,
     SCANS,
@@ -144,24 +145,20 @@ def _reads(path: PathFacts) -> Iterator[Advice | NotKnown]:
         return
     if (reached := found.reaches(MANY_TIMES)) is None:
         of = _against(path, "random read")
-        yield _doubtful(path.path, READS.what, of, found, MANY_TIMES, READS.plan)
+        for step in (READS, MAINTENANCE):
+            yield _doubtful(path.path, step.what, of, found, MANY_TIMES, step.plan)
     if not reached:
         return
     many = _at_once(path, "random read")
-    depth, workers = min(many, _CONCURRENCY_MAX), min(many, _IO_WORKERS_MAX)
-    yield Advice(
-        path.path,
-        READS.what,
+    depth, workers = str(min(many, _CONCURRENCY_MAX)), str(min(many, _IO_WORKERS_MAX))
+    figures = (
         f"one read at a time reaches {_rates(found.one)}, {_most(path, 'random read')} at once"
-        f" {_rates(found.many)}, {_interval(found)}",
-        {
-            "effective_io_concurrency": str(depth),
-            "maintenance_io_concurrency": str(depth),
-            "io_workers": str(workers),
-        },
-        f"{_KNEE} {READS_LIMITS}",
-        READS.plan,
+        f" {_rates(found.many)}, {_interval(found)}"
     )
+    asked = {"effective_io_concurrency": depth, "io_workers": workers}
+    yield Advice(path.path, READS.what, figures, asked, f"{_KNEE} {READS_LIMITS}", READS.plan)
+    maintained = {"maintenance_io_concurrency": depth}
+    yield Advice(path.path, MAINTENANCE.what, figures, maintained, _KNEE, MAINTENANCE.plan)
 
 
 def _scans(path: PathFacts, cpus: int) -> Iterator[Advice | NotKnown]:

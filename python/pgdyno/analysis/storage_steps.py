@@ -63,7 +63,7 @@ STEPS = (READS, MAINTENANCE, SCANS, SPREAD, WRITES, WAL_APART, COMMITS)
 
 READS_LIMITS = (
     "io_workers is of 18, where each of them reads one page after another; io_method = io_uring"
-    " needs none of them, in builds that have it. Before 18 only bitmap scans and vacuum read"
+    " needs none of them, in builds that have it. Before 18 only bitmap scans and ANALYZE read"
     " ahead. Index scans ask for one page at a time in every version: only more sessions have more"
     " of their reads under way."
 )

@@ -56,7 +56,8 @@ def unknown(found: Probed) -> dict[str, NotKnown]:
 
 
 def test_many_reads_at_once_are_advised_where_they_are_many_times_as_fast() -> None:
-    reads = of(floor("/a", rates=CLOUD))["Ask for many pages at once"]
+    found = of(floor("/a", rates=CLOUD))
+    reads = found["Ask for many pages at once"]
 
     assert reads.where == "/a"
     assert reads.because == (
@@ -64,8 +65,11 @@ def test_many_reads_at_once_are_advised_where_they_are_many_times_as_fast() -> N
         " 17,600), ×15.96 (95% interval 12.43 to 20.50, 3 rounds)"
     )
     assert reads.settings["effective_io_concurrency"] == "16"
-    assert reads.settings["maintenance_io_concurrency"] == "16"
     assert reads.settings["io_workers"] == "16"
+    maintained = found["Let vacuum and analyze ask for many pages at once"]
+    assert maintained.because == reads.because
+    assert maintained.settings == {"maintenance_io_concurrency": "16"}
+    assert (reads.plan, maintained.plan) == ("parallel-io", "parallel-maintenance")
     assert "Ask for many pages at once" not in of(floor("/a", rates=ALIKE))
 
 
@@ -236,5 +240,5 @@ def test_every_plan_that_is_named_is_there() -> None:
     slow = in_rounds(*((at_rates("/a", 500.0, 500.0),) for _ in range(3)))
     named = {one.plan for found in (of(floor("/a", rates=CLOUD)), advice(slow))
              for one in found.values() if one.plan}  # fmt: skip
-    assert named == {"parallel-io", "group-commit"}
+    assert named == {"parallel-io", "parallel-maintenance", "group-commit"}
     assert named <= {one.name for one in packaged_plans()}
