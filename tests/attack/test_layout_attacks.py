@@ -74,6 +74,11 @@ def content(path: str) -> bytes:
             for one in [
                 ("lsblk", "exit 32", "lsblk ended with code 32"),
                 ("wipefs", "echo '{}'", "wipefs ended with 'signatures'"),
+            ]
+        ),
+        *(
+            pytest.param(*one, marks=pytest.mark.long)
+            for one in [
                 ("wipefs", "echo nonsense", "holds cannot be found out: wipefs ended with"),
                 ("wipefs", "echo no permission >&2", "holds cannot be found out"),
                 ("lsblk", "echo '{\"blockdevices\": []}'", "lsblk says nothing about"),

@@ -135,14 +135,11 @@ def test_links_in_the_way_of_a_trial(ground: Ground, stride: int) -> None:
     assert attack(ground, ground.trial, stride) > 4
 
 
-@pytest.mark.parametrize(
-    "stride", [pytest.param(1, marks=pytest.mark.long, id="all"), pytest.param(97, id="some")]
-)
-@pytest.mark.wide
-def test_links_in_the_way_of_a_fixture(ground: Ground, stride: int) -> None:
+@pytest.mark.long
+def test_links_in_the_way_of_a_fixture(ground: Ground) -> None:
     def anew() -> None:
         remove_folder(ground.home / "fixtures" / IDENT)
         ground.fixture()
 
     ground.planter.below = (ground.home, ground.stage)
-    assert attack(ground, anew, stride) > 2
+    assert attack(ground, anew, 1) > 2

@@ -354,7 +354,7 @@ def test_a_disk_that_is_cut_while_it_is_in_use_is_the_one_that_a_copy_has(
     assert_nothing_left(home_env)
 
 
-@pytest.mark.wide
+@pytest.mark.long
 @pytest.mark.usefixtures("without_controls")
 def test_what_a_drill_took_stands_in_the_report_of_another_run(
     folder: Path, home_env: Path

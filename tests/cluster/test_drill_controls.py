@@ -40,6 +40,7 @@ def test_also_where_pages_have_no_checksums(folder: Path) -> None:
     assert [one for one in facts.controls if one.found is None] == []
 
 
+@pytest.mark.long
 @pytest.mark.same_machine
 @pytest.mark.usefixtures("home_env")
 def test_a_drill_ends_with_its_minutes_and_goes_on_when_it_is_resumed(folder: Path) -> None:

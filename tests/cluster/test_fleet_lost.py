@@ -270,7 +270,7 @@ def test_a_trial_that_lost_a_host_is_repeated_once_by_itself(folder: Path, home_
     assert replaced.reason in page
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_a_host_that_stands_still_in_its_transactions_is_no_fault_of_the_server(
     folder: Path, home_env: Path
 ) -> None:
@@ -286,7 +286,7 @@ def test_a_host_that_stands_still_in_its_transactions_is_no_fault_of_the_server(
     assert replaced.reason == "host local:b was lost: it said nothing for 5 s"
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_a_degraded_trial_is_marked_and_compared_with_nothing(folder: Path, home_env: Path) -> None:
     out, whole = lost_in(folder, '"local:a", "local:b"]\ndegraded = true\n#')
 

@@ -54,7 +54,7 @@ def plan(folder: Path, home_env: Path) -> Callable[[str], pgdyno.Plan]:
     return written
 
 
-@pytest.mark.parametrize("transport", ["socket", "tcp"])
+@pytest.mark.parametrize("transport", ["socket", pytest.param("tcp", marks=pytest.mark.long)])
 def test_clients_share_its_sessions_and_the_report_says_what_it_took(
     plan: Callable[[str], pgdyno.Plan], folder: Path, home_env: Path, transport: str
 ) -> None:

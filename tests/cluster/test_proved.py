@@ -93,6 +93,7 @@ class Planted(Slower):
         return 40_000_000
 
 
+@pytest.mark.long
 @pytest.mark.same_machine
 def test_a_proof_that_is_stopped_goes_on_where_it_was(
     run_file: Path, home_env: Path, tmp_path: Path

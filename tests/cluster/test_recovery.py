@@ -59,7 +59,9 @@ synchronous = true
     ("replicas", "options"),
     [
         pytest.param(0, [], id="18"),
-        pytest.param(1, ["--bindir", DEBIAN_BINDIR], id="15-with-a-replica"),
+        pytest.param(
+            1, ["--bindir", DEBIAN_BINDIR], id="15-with-a-replica", marks=pytest.mark.long
+        ),
     ],
 )
 def test_guarded_stages_come_back_too(

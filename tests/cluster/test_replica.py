@@ -362,7 +362,7 @@ pgdyno.run(pgdyno.load_plan(sys.argv[1]), out=sys.argv[2], on_event=tell)
 """
 
 
-@pytest.mark.wide
+@pytest.mark.long
 @pytest.mark.same_machine
 def test_a_run_with_a_replica_of_its_own_is_resumed_after_it_was_killed(
     folder: Path, home_env: Path

@@ -230,7 +230,7 @@ def rewrite(out: Path, info: RunInfo) -> None:
 
 
 @pytest.mark.same_machine
-@pytest.mark.wide
+@pytest.mark.long
 def test_a_killed_run_leaves_no_server_and_is_resumed(
     plan: Path, folder: Path, home_env: Path
 ) -> None:

@@ -90,7 +90,7 @@ unlogged = true
 """
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_unlogged_tables_are_a_fixture_of_their_own(
     plan: Path, folder: Path, home_env: Path
 ) -> None:
@@ -235,7 +235,7 @@ SETUP = "CREATE TABLE queue (id bigint PRIMARY KEY, state int NOT NULL);"
 ROWS = "INSERT INTO queue SELECT id, 0 FROM generate_series(1, 1000) id;"
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_a_mix_with_its_own_tables_and_invariants(plan: Path, folder: Path) -> None:
     plan.write_text(HEAD + MIX)
     (folder / "queue.toml").write_text(QUEUE.replace("STATE", "1"))

@@ -180,7 +180,7 @@ def test_tenants_have_a_server_each(folder: Path, both: list[Connection]) -> Non
     assert all(f"{both[at].host}:{both[at].port}" in plain for at in (0, 1))
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_one_tpcc_is_sharded_by_warehouse(folder: Path, both: list[Connection]) -> None:
     already = [len(warehouses_in(one)) for one in both]
     out = folder / "block.sqlite"

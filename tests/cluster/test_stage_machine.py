@@ -276,7 +276,9 @@ def ended(plan: pgdyno.Plan, out: Path) -> tuple[set[str], list[str]]:
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("move", ["reserved-huge-pages", "swap-last"])
+@pytest.mark.parametrize(
+    "move", [pytest.param("reserved-huge-pages", marks=pytest.mark.long), "swap-last"]
+)
 def test_a_move_of_the_machine_is_proposed_and_measured_where_it_is_allowed(
     measured: Path, before: str, folder: Path, monkeypatch: pytest.MonkeyPatch, move: str
 ) -> None:

@@ -250,10 +250,8 @@ def test_a_disk_that_is_probed_is_nobody_elses(folder: Path, home_env: Path) -> 
     assert list(second.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
-)
-@pytest.mark.wide
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.long
 def test_an_interrupted_probe_leaves_nothing(
     folder: Path, home_env: Path, number: signal.Signals
 ) -> None:
@@ -313,7 +311,7 @@ def failing_fio(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.wide
+@pytest.mark.long
 @pytest.mark.same_machine
 def test_a_probe_whose_tool_fails_says_so_ever_after(
     folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch

@@ -74,7 +74,7 @@ def test_it_is_told_by_kind_and_relation_as_far_as_segments_are_left(
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("schema", ["spec", "bmsql"])
+@pytest.mark.parametrize("schema", ["spec", pytest.param("bmsql", marks=pytest.mark.long)])
 def test_transactions_have_the_kinds_of_the_workload(
     folder: Path, home_env: Path, schema: str
 ) -> None:
