@@ -5,6 +5,8 @@
   const STAGE_COLOURS = 6;
   const SVG = "http://www.w3.org/2000/svg";
   const LOST_AFTER_MS = 20000; // without a word; the server says something every 5 s
+  // As in the report.
+  const WHOLE = /(?<![\w-])(--[a-z][a-z-]{0,17}(?![\w-])|(?:\d[\d.,]* (?:h|min) )?\d[\d.,]* (?:h|min|[mµn]?s|(?:[KMGTP]i)?B(?:\/s)?)(?!\w))/;
   const root = document.documentElement;
   const parts = {};
 
@@ -321,10 +323,10 @@
     return element;
   }
 
-  // Text between backticks is code; no line ends within an option, as in the report.
+  // Text between backticks is code; no line ends within an option, or between a number and its unit.
   function inline(text) {
-    const whole = (part) => part.split(/(--[a-z-]{1,18})(?![^\s:;,.)])/)
-      .map((word, at) => (at % 2 ? make("span", "whole", word) : word));
+    const kept = (word) => make("span", word.startsWith("-") ? "option" : "whole", word);
+    const whole = (part) => part.split(WHOLE).map((word, at) => (at % 2 ? kept(word) : word));
     return text.split("`").map((part, at) => (at % 2 ? make("code", "", ...whole(part)) : part));
   }
 
