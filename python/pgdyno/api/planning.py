@@ -146,7 +146,7 @@ class Plan:
 
         Raises:
             PlanError: Our role lacks rights on a running server: each, and what grants it.
-            StoreError: There is such a file.
+            StoreError: There is such a file, or it has the name of its page.
             TargetError: Another pgdyno measures on a disk of the plan now: who, and where.
         """
         require_rights(self.record, self.server)

@@ -70,11 +70,16 @@ CREATE TABLE log (
 
 
 def require_new(path: Path) -> None:
-    """Refuse a run file that would be written over another.
+    """Refuse a run file that would be written over another, or where its own page goes.
 
     Raises:
-        StoreError: There is something of that name.
+        StoreError: There is something of that name, or it is that of a page.
     """
+    if path.suffix == ".html":
+        raise StoreError(
+            f"run file {path} has the name of a page",
+            f"Name it {path.with_suffix('.sqlite')}: its page goes beside it, as {path}.",
+        )
     if os.path.lexists(path):
         raise StoreError(f"run file {path} exists", hint="Name another one with --out.")
 

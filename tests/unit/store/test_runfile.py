@@ -32,7 +32,7 @@ from pgdyno.model.run import (
     TrialState,
 )
 from pgdyno.store.earlier_formats import head_of
-from pgdyno.store.run_file import RunFile
+from pgdyno.store.run_file import RunFile, require_new
 from tests.data.miniature import CHARACTERS, a_plan, a_result
 from tests.unit.stats.test_stats_ceiling import CEILING
 
@@ -231,6 +231,14 @@ def test_an_existing_file_is_never_overwritten(path: Path) -> None:
 
     with pytest.raises(StoreError, match="exists"):
         RunFile.create(path, INFO, TRIALS)
+
+
+def test_a_run_file_is_not_named_as_its_page_would_be(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="has the name of a page") as refused:
+        require_new(tmp_path / "new.html")
+
+    assert refused.value.hint is not None
+    assert f"Name it {tmp_path / 'new.sqlite'}" in refused.value.hint
 
 
 def test_a_file_appears_whole_or_not_at_all(path: Path) -> None:
