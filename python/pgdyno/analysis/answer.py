@@ -202,7 +202,11 @@ def further_doubts(
         if one.twin_of and one.to_first and one.to_first.verdict in ("better", "worse")
     ]
     if placement.verdict == "finding":
-        doubts.append(Doubt(placement.fact, grave=False))
+        doubts.append(Doubt(
+            placement.fact, grave=False,
+            simply="one stage was now faster, now slower, with how the system spread the work over"
+            " the processors",
+        ))  # fmt: skip
     return doubts
 
 

@@ -101,5 +101,6 @@ def busy_doubts(
         f" during windows, more than {OTHERS_SHARE:.0%} in {len(busy)} of"
         f" {plural(len(known), 'window')}",
         grave=True, stages=stages, all_stages=len(stages) == len(plan.stages) > 1,
-        simply=f"other programs had {most} of the machine's processors while it was measured",
+        simply=f"other programs, or other machines on its hardware, had {most} of the machine's"
+        " processors while it was measured",
     )  # fmt: skip

@@ -171,7 +171,11 @@ def test_what_the_report_finds_anywhere_dims_the_light(facts: Facts) -> None:
     assert (
         further_doubts((), [replace(one, verdict="noted") for one in facts.mistakes], clear) == []
     )
-    assert further_doubts((), (), replace(clear, verdict="finding"))[0].grave is False
+    placed = replace(clear, verdict="finding", fact="trials differ with the scheduler")
+    (doubt,) = further_doubts((), (), placed)
+    assert doubt.grave is False
+    assert doubt.text == "trials differ with the scheduler"
+    assert doubt.plain.endswith("with how the system spread the work over the processors")
     copied = MistakeFacts("E10", "…", "finding", "trials 1 and 2 agree to the digit")
     (doubt,) = further_doubts((), (copied,), clear)
     assert doubt.grave
