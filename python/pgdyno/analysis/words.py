@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pgdyno.analysis.answer_facts import TailFacts
 from pgdyno.analysis.facts import Comparison, Spread, StageFacts
@@ -128,6 +128,16 @@ def count(spread: Spread | None) -> str:
 def confidence(share: float) -> str:
     """A confidence as a percentage, e.g. `95%`."""
     return f"{digits_text(share * 100)}%"
+
+
+def confidence_of(stages: Iterable[StageFacts], asked: float) -> str:
+    """What a heading calls the intervals to the first stage: the least of theirs.
+
+    Ranks of many rounds reach some rates alone, e.g. 95.8% where 95% is asked for.
+    """
+    compared = [one.to_first for one in stages if one.to_first is not None]
+    rates = [one.confidence for one in compared if one.low is not None]
+    return confidence(min(rates, default=asked))
 
 
 def flat(record: Mapping[str, object], prefix: str = "") -> dict[str, str]:

@@ -15,6 +15,7 @@ from pgdyno.model.workload import Tpcc
 from pgdyno.report import summary
 from pgdyno.report.document import Table
 from pgdyno.report.sections import latency
+from pgdyno.report.sections.stages import section
 from tests.data.miniature import CHARACTERS, MIX, WORKLOAD
 from tests.data.pages import LONG
 from tests.unit.conftest import analysed
@@ -118,3 +119,19 @@ def test_a_name_is_broken_after_a_hyphen_and_not_within_a_part(facts: Facts, wid
     begun = [line.split()[0] for line in lines if line.startswith(" memory-")]
     assert begun
     assert all(one.endswith(("-", "-write")) for one in begun), "a part is torn"
+
+
+def test_a_heading_names_the_rate_of_the_intervals_below_it(facts: Facts) -> None:
+    """Ranks of many rounds do not reach just 95%; sentences and cards tell what they do reach."""
+
+    def ranked(stage: StageFacts) -> StageFacts:
+        if stage.to_first is None:
+            return stage
+        return replace(stage, to_first=replace(stage.to_first, confidence=0.958))
+
+    many = replace(facts, stages=tuple(ranked(stage) for stage in facts.stages))
+    heads = [line for line in printed(many, 120) if line.lstrip().startswith("stage ")]
+    assert heads
+    assert all("95.8% interval" in line for line in heads)
+    (table, *_) = [one for one in section(many).blocks if isinstance(one, Table)]
+    assert table.caption.endswith("with 95.8% interval.")

@@ -28,12 +28,12 @@ def _comparison(facts: Facts) -> str:
         if comparison is not None and comparison.method != "none"
     }
     how = f" ({listed(sorted(methods))})" if methods else ""
+    share = words.confidence_of(facts.stages, facts.confidence)
     return (
         "Stages are compared by the logarithms of their throughput ratios within a round, so that"
-        " what a round does to all its stages cancels. Intervals of"
-        f" {words.confidence(facts.confidence)}{how}; verdicts are adjusted for the number of"
-        f" comparisons (Holm). Ratios within {facts.margin:.0%} of 1 are too close to matter."
-        " No outlier is removed."
+        f" what a round does to all its stages cancels. Intervals of {share}{how}; verdicts are"
+        f" adjusted for the number of comparisons (Holm). Ratios within {facts.margin:.0%} of 1 are"
+        " too close to matter. No outlier is removed."
     )
 
 
