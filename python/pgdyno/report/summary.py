@@ -56,8 +56,6 @@ def render(facts: Facts) -> RenderableType:
         for one in facts.cycles
         if one.vacuum is not None and one.vacuum.unlike
     ]
-    if facts.placement.verdict == "finding":
-        parts.append(Text(facts.placement.fact, style="yellow"))
     parts += [Text(line, style="dim") for line in _risks(facts)]
     parts.append(Text(f"{facts.label}.", style="dim"))
     return Group(*parts)

@@ -135,3 +135,9 @@ def test_a_heading_names_the_rate_of_the_intervals_below_it(facts: Facts) -> Non
     assert all("95.8% interval" in line for line in heads)
     (table, *_) = [one for one in section(many).blocks if isinstance(one, Table)]
     assert table.caption.endswith("with 95.8% interval.")
+
+
+def test_what_limits_the_answer_is_said_once(facts: Facts) -> None:
+    fact = "trials of one stage differ with where the scheduler placed sessions"
+    placed = replace(facts, placement=replace(facts.placement, verdict="finding", fact=fact))
+    assert not any(fact in line for line in printed(placed, 400))  # the answer has it, made before
