@@ -215,15 +215,16 @@ def test_words_are_spelt_as_in_britain() -> None:
 
 NO_ENGLISH = re.compile(
     r"\b(?:[Ll]eav(?:e|es|ing)|[Ll]eft) (?:\S+ ){1,4}away\b|\bgone on with\b"
-    r"|\b(?:is|are) well as (?:it is|they are)\b"
+    r"|\b(?:is|are) well as (?:it is|they are)\b|\b(?:the|its|their) begins?\b"
 )
 """Turns of phrase that another language lends."""
 
 
-def test_nothing_is_left_away_or_gone_on_with() -> None:
+def test_no_turn_of_phrase_is_lent() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{number}: {line}"
         for path in documents()
+        if path.name != "numbers.md"  # a record of what was measured, as it was written then
         for number, line in enumerate(path.read_text().splitlines(), 1)
         if NO_ENGLISH.search(line)
     ]
@@ -234,8 +235,12 @@ def test_nothing_is_left_away_or_gone_on_with() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Leave `--quick` away, and", "a run that is gone on with", "It is well as it is."]
-)
+    "text",
+    [
+        "Leave `--quick` away, and", "a run that is gone on with", "It is well as it is.",
+        "from the begin of a window", "their begins lie apart",
+    ],
+)  # fmt: skip
 def test_the_rule_of_phrases_finds_them(text: str) -> None:
     assert NO_ENGLISH.search(text)
 

@@ -26,7 +26,7 @@ def fleet_reasons(fleet: FleetResult) -> Iterator[str]:
         return
     yield (
         f"the hosts drove together for {fleet.overlap:.2%} of the window, {OVERLAP_MIN:.1%} are"
-        f" needed: their begins lie up to {ns_text(fleet.skew_ns)} apart"
+        f" needed: they began up to {ns_text(fleet.skew_ns)} apart"
     )
 
 

@@ -367,8 +367,8 @@ def test_below_the_least_overlap_the_trial_is_no_good_and_says_why() -> None:
 
     (reason,) = fleet_reasons(apart)
     assert reason == (
-        "the hosts drove together for 99.80% of the window, 99.9% are needed: their begins lie up"
-        " to 20.0 ms apart"
+        "the hosts drove together for 99.80% of the window, 99.9% are needed: they began up to"
+        " 20.0 ms apart"
     )
     # A clock that is not known better is no better than one that is off.
     vague = replace(host("local:b"), offsets=(Offset(0, 0, 20_000_000), Offset(1, 0, 1)))

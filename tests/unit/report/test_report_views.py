@@ -55,7 +55,7 @@ def test_buffers_beyond_those_shown_are_one_row(full: Section) -> None:
     name, cell, *_ = shown.rows[-1]
     assert name.text == "8 further relations"
     assert cell.text == "98%"
-    assert cell.note == "987,648 buffers, 36,536 dirty, 187,648 more than at the begin"
+    assert cell.note == "987,648 buffers, 36,536 dirty, 187,648 more than at the beginning"
     assert shown.rows[0][-1].tone == "quiet", "it was not read in the last stage"
 
 

@@ -54,7 +54,7 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     if low < rule.limit("growth"):
         return Cleared(
             f"a transaction takes {value:.2f} times the pages at the window's end that it took at"
-            f" its begin ({low:.2f} to {high:.2f}), limit {rule.limit('growth'):g}",
+            f" its beginning ({low:.2f} to {high:.2f}), limit {rule.limit('growth'):g}",
             figures,
         )
     if dead < rule.limit("dead"):
@@ -71,7 +71,7 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     saved = np.clip(1 - 1 / growth, 0.0, 0.9)
     fact = (
         f"a transaction takes {value:.2f} times the pages at the window's end that it took at its"
-        f" begin, and {share_text(dead)} of the rows of {table} are dead"
+        f" beginning, and {share_text(dead)} of the rows of {table} are dead"
     )
     return Found(fact, pages_share * saved, figures, caps_of(window, server=1 - float(saved[0])))
 

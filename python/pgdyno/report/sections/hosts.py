@@ -62,7 +62,7 @@ def _blocks(fleet: FleetFacts) -> Iterator[Block]:
     )  # fmt: skip
     yield Table(
         "How much of the window all hosts drove, at least; and how far apart they began, at most.",
-        columns("stage", "hosts", "together", "begins apart"),
+        columns("stage", "hosts", "together", "began apart"),
         tuple(
             (Cell(one.stage), Cell(str(one.hosts)), Cell(f"{one.overlap:.3%}"),
              Cell(ns_text(one.skew_ns)))

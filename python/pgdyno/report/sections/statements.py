@@ -249,7 +249,7 @@ def _whole_plans(rows: Sequence[PlanRow], names: Sequence[str]) -> Table:
     caption = (
         "Plans in full, with the cost of each stage as the planner expects it, in its own unit,"
         " where a page read in sequence is 1 by default, and the rows. An arrow leads from the"
-        " begin of a window to its end." + _others(len(rows) - len(shown), "plan")
+        " beginning of a window to its end." + _others(len(rows) - len(shown), "plan")
     )
     body = tuple(
         (

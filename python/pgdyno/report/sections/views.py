@@ -189,7 +189,7 @@ def _buffer_cell(use: BufferUse) -> Cell:
     parts = [f"{use.end:,.0f} buffers"]
     parts += [f"{use.dirty:,.0f} dirty"] if use.dirty else []
     if more := round(use.end - use.begin):
-        parts.append(f"{abs(more):,} {'more' if more > 0 else 'fewer'} than at the begin")
+        parts.append(f"{abs(more):,} {'more' if more > 0 else 'fewer'} than at the beginning")
     parts += [f"usage {use.usage:.1f}"] if use.usage is not None else []
     return Cell(share_text(use.share), note=", ".join(parts))
 
