@@ -1,4 +1,4 @@
-"""Passwords out of what is kept: in properties, connection strings, JSON, SQL, URLs and arguments.
+"""Passwords out of what is kept or told: properties, connection strings, JSON, SQL, URLs, options.
 
 A value is hidden from where it begins to where it ends, however long it is: one whose quote is
 never closed goes on to the end of its line. A line that comes in pieces is hidden as if it were
@@ -37,6 +37,8 @@ _LOCATED = (
     ),
 )
 """A password within an address: the group."""
+_OF_CONNINFO = re.compile(r"(?i)password\s*=|://")
+"""What names one in a conninfo; `token` may be a column of a statement."""
 _HELD = 1 << 14
 """Characters of a piece that are held back: more than any address has, or a name with its value's
 first letter."""
@@ -98,6 +100,14 @@ class Scrubber:
 def scrubbed(line: str) -> str:
     """The line without what may be a password."""
     return Scrubber().piece(line, ended=True)
+
+
+def without_passwords(text: str) -> str:
+    """A text that somebody wrote, to be told again as it is, but for passwords of conninfos in it.
+
+    That there is one is refused by a sentence of its own; another mistake may come before that.
+    """
+    return scrubbed(text) if _OF_CONNINFO.search(text) else text
 
 
 def _named(text: str, begin: int) -> list[_Secret]:

@@ -20,6 +20,22 @@ def refused(text: str) -> str:
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        'conninfo = "host=db password=s3cr3t',
+        "conninfo = host=db password=s3cr3t",
+        'conninfo = "postgresql://somebody-with-a-long-name:s3cr3t-and-longer-than-shown@db/x',
+    ],
+)
+def test_a_line_that_is_quoted_tells_no_password(line: str) -> None:
+    with pytest.raises(BadToml) as caught:
+        parse_toml(f'[target]\nkind = "running"\n{line}\n')
+
+    assert "(hidd" in str(caught.value)  # a long line is shortened
+    assert "s3cr3t" not in f"{caught.value} {caught.value.hint}"
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         ("a = 1\nx = " + "[" * 2000 + "]" * 2000, "line 2 has the most brackets"),

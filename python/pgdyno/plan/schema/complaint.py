@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pgdyno.model.errors import PlanError
+from pgdyno.model.scrub import without_passwords
 from pgdyno.model.wording import plural
 from pgdyno.plan.schema.toml import toml_value
 
@@ -33,8 +34,8 @@ class Complaint:
 
 
 def shown(value: object) -> str:
-    """A value of the plan as TOML has it, shortened."""
-    text = toml_value(value)
+    """A value of the plan as TOML has it, shortened, without passwords."""
+    text = without_passwords(toml_value(value))
     return text if len(text) <= 60 else text[:57] + "..."
 
 

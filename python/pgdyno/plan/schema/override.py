@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pgdyno.model.scrub import without_passwords
 from pgdyno.model.settings import Origin, OriginKind
 from pgdyno.plan.schema.complaint import NO_TABLE, Complaint, shown
 from pgdyno.plan.schema.plan_file import QUICK_KEYS
@@ -28,10 +29,15 @@ class Override:
     path: Path
     value: Any
 
+    @property
+    def option(self) -> str:
+        """How it was typed, without passwords."""
+        return _option(self.text)
+
 
 def parse_override(text: str) -> Override | Complaint:
     """Read `a.b=c`: the key as in TOML; the value as TOML, or a bare word such as `16GB`."""
-    where = f"--set {text}"
+    where = _option(text)
     key, equals, value_text = text.partition("=")
     if not equals:
         return Complaint(where, "no '=' in it", "Write --set KEY=VALUE.")
@@ -50,6 +56,10 @@ def parse_override(text: str) -> Override | Complaint:
     return Override(text, path, value)
 
 
+def _option(text: str) -> str:
+    return f"--set {without_passwords(text)}"
+
+
 def apply_overrides(
     raw: dict[str, Any], overrides: Sequence[Override]
 ) -> tuple[dict[str, Any], list[Complaint]]:
@@ -59,7 +69,7 @@ def apply_overrides(
     for override in overrides:
         problem = _put(result, override.path, override.value)
         if problem:
-            complaints.append(Complaint(f"--set {override.text}", problem))
+            complaints.append(Complaint(override.option, problem))
     return result, complaints
 
 

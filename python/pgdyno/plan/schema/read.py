@@ -138,7 +138,7 @@ def read_plan_text(
     final, wrong_set = apply_overrides(final, chosen)
     complaints += wrong_set
     by_path: dict[Path, str] = dict.fromkeys(quick_by_path, "quick") if quick else {}
-    by_path |= {one.path: f"--set {one.text}" for one in chosen}
+    by_path |= {one.path: one.option for one in chosen}
     final = with_profile(final, complaints)
     document = _document(final, by_path, complaints)
     if quick_by_path and not quick:  # a mistake there should not wait for the first --quick
@@ -244,6 +244,8 @@ def _document(
             moved = complaint
             if chooser == "quick":
                 moved = Complaint(f"quick.{complaint.where}", complaint.text)
+            elif path in by_path and complaint.where in _OPTIONS:
+                moved = replace(complaint, where=_OPTIONS[complaint.where])
             elif chooser is not None:
                 moved = Complaint(chooser, f"{complaint.where}: {complaint.text}")
             if moved not in complaints:
@@ -388,5 +390,5 @@ def _origins(
         result[".".join(path)] = "quick"
     for one in chosen:
         if one.path[0] in ("target", "workload", "protocol") and len(one.path) > 1:
-            result[".".join(one.path[:2])] = f"--set {one.text}"
+            result[".".join(one.path[:2])] = one.option
     return result

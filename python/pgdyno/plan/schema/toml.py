@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
+from pgdyno.model.scrub import without_passwords
 from pgdyno.model.wording import plural, small
 
 PARTS_MAX = 64
@@ -56,7 +57,8 @@ def parse_toml(text: str) -> dict[str, Any]:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         bad = BadToml(_with_line(str(error), text))
-        bad.hint = _how_to_write(str(error), text)
+        hint = _how_to_write(str(error), text)
+        bad.hint = None if hint is None else without_passwords(hint)
         raise bad from error
     except RecursionError as error:
         lines = text.split("\n")
@@ -91,6 +93,7 @@ def _with_line(message: str, text: str) -> str:
     # It may stand beyond the last line that says something.
     number = int(found[1]) if found else len(lines)
     shown = next((line.strip() for line in reversed(lines[:number]) if line.strip()), "")
+    shown = without_passwords(shown)  # before it is shortened: an address ends its password by @
     if "overwrite" in message and (again := _TABLES.match(shown)):
         return f"[{again[1]}] stands above; begin each with [[{again[1]}]] (at line {number})"
     shown = shown if len(shown) <= _SHOWN_LETTERS else shown[: _SHOWN_LETTERS - 3] + "..."
