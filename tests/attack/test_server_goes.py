@@ -226,5 +226,5 @@ def test_a_server_that_stays_away_is_told_once(tmp_path: Path) -> None:
         assert running.returncode == 3, said
         flat = " ".join(said.split())
         assert flat.count("stopped the server") == 1, flat
-        assert "error: the server did not come back in 1 s; 1 of 4 trials are finished" in flat
+        assert "error: the server did not come back in 1 s; 1 of 4 trials finished" in flat
         assert "closed the connection unexpectedly" not in flat

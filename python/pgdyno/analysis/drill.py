@@ -258,7 +258,7 @@ def _left_out(drilled: Drilled) -> Sequence[str]:
     whole = len(asked.stages) * len(asked.disasters) * asked.design.cuts
     if len(drilled.cuts) == whole:
         return ()
-    why = "the drill was broken off"
+    why = "it was broken off"
     if drilled.out_of_time:
         why = f"the {asked.design.minutes:g} min that it had were over"
     made = {one.stage for one in drilled.cuts}
@@ -269,6 +269,6 @@ def _left_out(drilled: Drilled) -> Sequence[str]:
     ]
     without = f" There is none of {listed(none)}." if none else ""
     return (
-        f"{len(drilled.cuts)} of {plural(whole, 'cut')} were made: {why}.{without}"
+        f"The drill made {len(drilled.cuts)} of {plural(whole, 'cut')}: {why}.{without}"
         " `pgdyno resume`, given the run file, makes the others.",
     )

@@ -214,7 +214,7 @@ def _doubts(proved: Proved, probes: Sequence[ProbeFacts]) -> list[str]:
     found = []
     design, held = proved.asked.design, proved.sittings
     if len(held) < design.sittings:
-        found.append(f"Only {len(held)} of {plural(design.sittings, 'sitting')} were held.")
+        found.append(f"Only {len(held)} of {plural(design.sittings, 'sitting')} took place.")
     if failed := sum(one.failed for one in held):
         found.append(f"{plural(failed, 'transaction')} failed while probes were toggled.")
     if (late := max(one.late_ns for one in held)) > _LATE_NS:

@@ -38,7 +38,7 @@ def placement(stages: npt.NDArray[np.int64], log_rate: FloatArray, ipis: FloatAr
     """
     freedom = len(stages) - len(np.unique(stages)) - 1
     if freedom < FREEDOM_MIN:
-        return Unknown(f"{plural(len(stages), 'trial')} are too few to tell")
+        return Unknown(f"{plural(len(stages), 'trial is', 'trials are')} too few to tell")
     x, y = (_centred(stages, values) for values in (ipis, log_rate))
     if not x @ x:
         return Clear("the trials of each stage have equal numbers of interrupts between CPUs")

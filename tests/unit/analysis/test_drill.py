@@ -88,15 +88,17 @@ def test_a_drill_that_was_broken_off_says_how_far_it_came(plan: Plan) -> None:
     half = replace(made, cuts=tuple(one for one in made.cuts if one.stage != second))
 
     assert drill_facts(half, INFO).doubts[-1] == (
-        "8 of 16 cuts were made: the drill was broken off. There is none of stage"
-        f" {second}. `pgdyno resume`, given the run file, makes the others."
+        f"The drill made 8 of 16 cuts: it was broken off. There is none of stage {second}."
+        " `pgdyno resume`, given the run file, makes the others."
     )
     late = replace(made, asked=replace(made.asked, design=replace(DESIGN, minutes=5)),
                    cuts=made.cuts[:-1], out_of_time=True)  # fmt: skip
     assert drill_facts(late, INFO).doubts[-1] == (
-        "15 of 16 cuts were made: the 5 min that it had were over. `pgdyno resume`, given the run"
-        " file, makes the others."
+        "The drill made 15 of 16 cuts: the 5 min that it had were over. `pgdyno resume`, given the"
+        " run file, makes the others."
     )
+    begun = replace(made, cuts=made.cuts[:1])
+    assert drill_facts(begun, INFO).doubts[-1].startswith("The drill made 1 of 16 cuts: it was")
     with pytest.raises(PgdynoError, match="broken off before its first cut"):
         drill_facts(Drilled(made.asked), INFO)
 

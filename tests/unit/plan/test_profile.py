@@ -84,6 +84,9 @@ def test_every_value_says_where_it_comes_from() -> None:
     assert details["maintenance_work_mem"] == "2% of 24.0 GiB of memory"
     assert details["huge_pages"] == "0 pages of 2.00 MiB are free, 3212 would be needed"
     assert details["checkpoint_timeout"] == "profile tuned"
+    settings, _ = size_profile(TUNED, {}, {}, installed(18), machine(24, 80, huge_pages=1))
+    details = {one.name: one.origin.detail for one in settings}
+    assert details["huge_pages"] == "1 page of 2.00 MiB is free, 3212 would be needed"
 
 
 def test_huge_pages_are_used_only_if_all_shared_memory_fits() -> None:

@@ -65,3 +65,11 @@ def test_false_findings_are_as_rare_as_the_level_says() -> None:
         rate = 9.0 + 0.1 * RNG.standard_normal(12)
         found += isinstance(placement(STAGES, rate, RNG.random(12)), Finding)
     assert found <= 25  # 10 expected: more has a chance below 1 in 10,000
+
+
+@pytest.mark.parametrize(("trials", "told"), [(1, "1 trial is too"), (3, "3 trials are too")])
+def test_few_trials_are_too_few_to_tell(trials: int, told: str) -> None:
+    found = placement(STAGES[:trials], IPIS[:trials], IPIS[:trials])
+
+    assert isinstance(found, Unknown)
+    assert told in found.fact

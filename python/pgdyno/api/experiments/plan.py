@@ -291,7 +291,7 @@ def _to_be_continued(path: Path, lost: LostError | MachineError) -> TargetError:
     if not path.exists():
         return lost
     with RunFile.read(path) as file:
-        done = f"{len(file.finished())} of {plural(len(file.trials()), 'trial')} are finished"
+        done = f"{len(file.finished())} of {plural(len(file.trials()), 'trial')} finished"
     hint = f"Continue with `pgdyno resume {path}`."
     return type(lost)(f"{lost.fact}; {done}", f"{lost.hint} {hint}" if lost.hint else hint)
 

@@ -113,7 +113,8 @@ def _stepped(size: int, knob: ServerKnob, step: str | None) -> int:
 
 def _huge_pages(config: Configured, host: HostFacts) -> tuple[str, str]:
     needed = huge_pages_needed(config, host)
-    words = f"{plural(host.huge_pages_free, 'page')} of {bytes_text(host.huge_page_bytes)} are free"
+    size = bytes_text(host.huge_page_bytes)
+    words = plural(host.huge_pages_free, f"page of {size} is free", f"pages of {size} are free")
     if needed <= host.huge_pages_free:
         return "on", f"{words}, {needed} are needed"
     return "off", f"{words}, {needed} would be needed"
