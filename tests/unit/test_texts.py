@@ -264,3 +264,20 @@ def test_a_per_cent_sign_stands_at_its_number() -> None:
         if name not in QUERIES and SPACED_PERCENT.search(text)
     ]
     assert not found, "\n".join(found)
+
+
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+def test_what_a_guide_has_people_type_stands_in_one_line() -> None:
+    """A conninfo that was copied with the end of its line in it was refused."""
+    guides = [path for path in documents() if path.parent.name == "guides"]
+    assert guides
+    found = [
+        f"{path.name}: {code[0]}"
+        for path in guides
+        for paragraph in FENCED.sub("", path.read_text()).split("\n\n")
+        for code in re.finditer(r"`[^`]+`", paragraph)
+        if "\n" in code[0]
+    ]
+    assert not found, "\n".join(found)
