@@ -91,7 +91,7 @@ def _path(floor: Floor, probed: Probed, against_first: dict[str, Comparison]) ->
         },
         grid=floor.grid,
         patterns=tuple(_pattern(floor, pattern) for pattern in PATTERNS),
-        cap=cap(floor, probed),
+        cap=cap(floor, probed, many.get("random read")),
         flush=figure,
         many_times={pattern: found for pattern, found in many.items() if found},
         rest_factors=rest_factors(floor, probed),

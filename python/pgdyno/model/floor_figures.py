@@ -15,7 +15,7 @@ DEFAULT_METHOD = "fdatasync"  # wal_sync_method on Linux
 APART = 1.25  # times: what differs by more is told
 DRIFTS = "the time of a flush drifts"
 NEAR_PEAK = 0.9  # of the highest rate: the knee is the first load that reaches it
-Capped = Literal["host", "device", "processor", "not reached", "host or device"]
+Capped = Literal["host", "device", "processor", "not reached", "host or device", "not known"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,8 @@ def _reached(path: PathFacts) -> str:
         return (
             f"{count_text(knee.per_s)}/s with {knee.outstanding} under way, the most that was tried"
         )
+    if path.cap.by == "not known":
+        return f"{count_text(peak.per_s)}/s, and whether they stop there is not known"
     if knee.per_s == peak.per_s:
         return f"{count_text(peak.per_s)}/s with {knee.outstanding} under way, and no more beyond"
     return f"{count_text(peak.per_s)}/s, and nearly that with {knee.outstanding} under way"

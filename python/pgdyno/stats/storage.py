@@ -14,7 +14,7 @@ from pgdyno.model.floor import (
     SyncRate,
     Together,
 )
-from pgdyno.model.floor_figures import DEFAULT_METHOD, NEAR_PEAK, Cap, Doubt, IopsKnee
+from pgdyno.model.floor_figures import DEFAULT_METHOD, NEAR_PEAK, Cap, Doubt, IopsKnee, Times
 from pgdyno.model.units import ns_text
 from pgdyno.model.wording import CHOSEN, listed, plural
 
@@ -59,17 +59,22 @@ def best_sync(floor: Floor, test: str) -> SyncRate:
     return max((one for one in floor.syncs if one.test == test), key=lambda one: one.per_s or 0)
 
 
-def cap(floor: Floor, probed: Probed) -> Cap:
+def cap(floor: Floor, probed: Probed, repeated: Times | None) -> Cap:
     """Whether host or device caps a path's random reads.
 
     Alone a flat rate is a cap, but not whose. Paths on other devices tell: what does not add up is
     the host's.
+
+    Args:
+        floor: The path, whose grid has one window of each load.
+        probed: All of them.
+        repeated: Its heaviest load of random reads in rounds; None: it was not in rounds.
     """
     found = iops_knee(floor, "random read")
     at = f"{found.knee.per_s:,.0f} random reads/s with {found.knee.outstanding} under way"
     peaks = [iops_knee(floor, pattern).peak.per_s for pattern in PATTERNS]
-    if not found.flat:
-        return Cap("not reached", f"{at}, {_not_flat(floor, found)}")
+    if (open_ended := _without_cap(floor, found, at, repeated)) is not None:
+        return open_ended
     if min(peaks) >= NEAR_PEAK * max(peaks):
         at += " (random and sequential, reads and writes alike: requests are counted)"
     peak = found.peak
@@ -98,6 +103,23 @@ def cap(floor: Floor, probed: Probed) -> Cap:
         " alone, added up"
     )
     return Cap("device" if both >= ADDS_UP * alone else "host", f"{at}, no more beyond; {sums}")
+
+
+def _without_cap(floor: Floor, found: IopsKnee, at: str, repeated: Times | None) -> Cap | None:
+    """Where the rate is not flat, or is so in the grid alone; None: something caps it.
+
+    One window that something else disturbed is flat, too: rounds that all reach more refute it.
+    """
+    if not found.flat:
+        return Cap("not reached", f"{at}, {_not_flat(floor, found)}")
+    if repeated is None or repeated.many.low * NEAR_PEAK <= found.peak.per_s:
+        return None
+    rounds = f"{repeated.many.low:,.0f} to {repeated.many.high:,.0f}/s"
+    return Cap(
+        "not known",
+        f"{at}, no more beyond in the one window of each load, but every round of the heaviest"
+        f" reached more ({rounds}): whether anything caps them is not known",
+    )
 
 
 def _not_flat(floor: Floor, found: IopsKnee) -> str:

@@ -14,6 +14,7 @@ from pgdyno.model.floor import DeviceClaims, Floor, GridPoint, Load, PathRound, 
 from pgdyno.model.floor_figures import Span, Times
 from pgdyno.plan.packaged import packaged_plans
 from pgdyno.report.storage import render_md
+from pgdyno.report.storage_answer import answer
 from tests.data.probed import DISK, MEMORY, at_rates, floor, in_rounds, probed
 
 ALIKE = {1: 90_000.0, 4: 95_000.0, 16: 99_000.0, 64: 100_000.0}
@@ -93,6 +94,18 @@ def test_what_the_spread_does_not_tell_is_not_known() -> None:
     assert unknown(once)[what].because.startswith(
         "16 random reads at once against one at a time: ×15.00, each measured once"
     )
+
+
+def test_a_rate_that_every_round_exceeds_is_no_cap() -> None:
+    """One window of the grid was disturbed: at most was said of less than rounds reached."""
+    facts = storage_facts(repeated(floor("/a"), 2.5, 3.0, 3.5))
+
+    assert facts.paths[0].cap.by == "not known"
+    assert answer(facts)[0].endswith(
+        "Random reads reach 100,000/s, and whether they stop there is not known; each load was"
+        " measured once. In rounds the heaviest reached 300,000/s (250,000 to 350,000)."
+    )
+    assert storage_facts(repeated(floor("/a"), 0.9, 3.0, 3.5)).paths[0].cap.by == "host or device"
 
 
 def test_wal_is_sent_to_a_faster_disk_only_if_rounds_agree() -> None:

@@ -8,6 +8,7 @@ import pytest
 from tests.data.probed import DISK, FLAT, MEMORY, floor, grid, probed
 
 from pgdyno.model.floor import Clock, DeviceClaims, SyncRate
+from pgdyno.model.floor_figures import Span, Times
 from pgdyno.stats.group_commit import (
     Flush,
     Transaction,
@@ -44,15 +45,15 @@ def test_of_equal_loads_the_faster_shape_counts() -> None:
 def test_one_path_cannot_tell_whose_cap_it_is() -> None:
     one = floor("/a")
 
-    assert cap(one, probed(one)).by == "host or device"
-    assert "requests are counted" in cap(one, probed(one)).fact
+    assert cap(one, probed(one), None).by == "host or device"
+    assert "requests are counted" in cap(one, probed(one), None).fact
 
 
 def test_a_rate_that_rises_has_no_cap_yet() -> None:
     one = floor("/a", rates=RISING)
 
-    assert cap(one, probed(one)).by == "not reached"
-    assert cap(one, probed(one)).fact.endswith(", the largest load tried: still rising")
+    assert cap(one, probed(one), None).by == "not reached"
+    assert cap(one, probed(one), None).fact.endswith(", the largest load tried: still rising")
 
 
 @pytest.mark.parametrize(
@@ -65,9 +66,9 @@ def test_a_rate_that_rises_has_no_cap_yet() -> None:
 def test_what_was_not_tried_is_not_said_to_rise(rates: dict[int, float], said: str) -> None:
     one = floor("/a", rates=rates)
 
-    assert cap(one, probed(one)).by == "not reached"
-    assert said in cap(one, probed(one)).fact
-    assert "rising" not in cap(one, probed(one)).fact
+    assert cap(one, probed(one), None).by == "not reached"
+    assert said in cap(one, probed(one), None).fact
+    assert "rising" not in cap(one, probed(one), None).fact
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def test_what_was_not_tried_is_not_said_to_rise(rates: dict[int, float], said: s
 )
 def test_what_does_not_add_up_is_the_hosts(together: tuple[float, ...], by: str) -> None:
     floors = floor("/a"), floor("/bb")
-    found = cap(floors[0], probed(*floors, together=together))
+    found = cap(floors[0], probed(*floors, together=together), None)
 
     assert found.by == by
     assert "of 200,000/s alone" in found.fact
@@ -86,7 +87,19 @@ def test_what_does_not_add_up_is_the_hosts(together: tuple[float, ...], by: str)
 def test_a_processor_at_its_end_is_named(share: float) -> None:
     one = replace(floor("/a"), grid=grid(FLAT, cpu_share=share))
 
-    assert cap(one, probed(one)).by == "processor"
+    assert cap(one, probed(one), None).by == "processor"
+
+
+def test_a_grid_that_every_round_refutes_shows_no_cap() -> None:
+    one = floor("/a")
+    at_once = Span(250_000.0, 120_000.0, 390_000.0, 3)
+    repeated = Times(Span(10_000.0, 9_000.0, 11_000.0, 3), at_once, 25.0, 9.0, 60.0)
+    found = cap(one, probed(one), repeated)
+
+    assert found.by == "not known"
+    assert "every round of the heaviest reached more (120,000 to 390,000/s)" in found.fact
+    as_the_grid = replace(repeated, many=replace(at_once, low=99_000.0))
+    assert cap(one, probed(one), as_the_grid).by == "host or device"
 
 
 def _with_flush(claims: DeviceClaims, flush_ns: float) -> list[str]:
@@ -259,7 +272,7 @@ def test_paths_on_one_disk_do_not_tell_whose_cap_it_is() -> None:
     """A loop device whose file lies on the other path's disk."""
     loop = replace(DISK, block_device="loop0", backing_file="/srv/file", disks=("vda",))
     floors = floor("/a", replace(DISK, disks=("vda",))), floor("/bb", loop)
-    found = cap(floors[0], probed(*floors, together=(60_000.0, 60_000.0)))
+    found = cap(floors[0], probed(*floors, together=(60_000.0, 60_000.0)), None)
 
     assert found.by == "host or device"
     assert "the paths share vda" in found.fact
