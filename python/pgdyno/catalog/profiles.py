@@ -10,6 +10,8 @@ from pydantic import model_validator
 from pgdyno.catalog.tables import Table, read_tables
 from pgdyno.model.settings import Rung
 
+_POWER_OF_TWO = "power of two"
+
 
 class ProfileSetting(Table):
     """One setting of a profile; keys as described at the head of `data/profiles/tuned.toml`."""
@@ -32,6 +34,20 @@ class ProfileSetting(Table):
         if sum(kinds) != 1 or (not kinds[2] and any(sized)):
             raise ValueError("either value, or huge_pages, or of with share, at_least and step")
         return self
+
+    @property
+    def by_powers_of_two(self) -> bool:
+        """Whether it is rounded that far down: up to half of its share, unlike by other steps."""
+        return self.step == _POWER_OF_TWO
+
+    def share_text(self, amount: str) -> str:
+        """The share in words.
+
+        Args:
+            amount: What it is a share of, e.g. `23.5 GiB of memory`.
+        """
+        rounded = ", down to a power of two" if self.by_powers_of_two else ""
+        return f"{(self.share or 0) * 100:g}% of {amount}{rounded}"
 
     def meant_for(self, major: int) -> bool:
         """Whether it is meant for this major version."""

@@ -195,8 +195,7 @@ def _profile_parts() -> Iterator[str]:
             else:
                 limits = [("at least", content.at_least), ("at most", content.at_most)]
                 bounds_text = "".join(f", {words} {limit}" for words, limit in limits if limit)
-                share = f"{(content.share or 0) * 100:g}%"
-                value = f"{share} of {_amount(content.of)}{bounds_text}"
+                value = f"{content.share_text(_amount(content.of))}{bounds_text}"
             yield f"| `{setting}` | {value} | {' '.join(content.why.split())} |"
         yield "\nLeft alone on purpose:\n"
         yield "| setting | why |\n|---|---|"

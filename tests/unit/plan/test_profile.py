@@ -79,7 +79,7 @@ def test_every_value_says_where_it_comes_from() -> None:
 
     assert {one.origin.kind for one in settings} == {OriginKind.PROFILE}
     assert details["shared_buffers"] == "25% of 24.0 GiB of memory"
-    assert details["max_wal_size"] == "25% of 80.0 GiB of free disk"
+    assert details["max_wal_size"] == "25% of 80.0 GiB of free disk, down to a power of two"
     assert details["min_wal_size"] == "25% of max_wal_size"
     assert details["maintenance_work_mem"] == "2% of 24.0 GiB of memory"
     assert details["huge_pages"] == "0 pages of 2.00 MiB are free, 3212 would be needed"

@@ -12,7 +12,6 @@ from pgdyno.plan.estimate.needs import huge_pages_needed
 from pgdyno.plan.settings.configured import Configured
 from pgdyno.plan.settings.values import base_units, show
 
-_POWER_OF_TWO = "power of two"
 _OF_THE_MOMENT = "free_disk"  # memory does not change from one run to the next
 
 
@@ -87,11 +86,11 @@ def _sized(
     amounts = {"memory": host.memory_bytes, "free_disk": host.least_free_bytes}
     amount = amounts[setting.of] if setting.of in amounts else config.size(setting.of)
     assert amount is not None, f"{setting.of} stands before {knob.name} in the profile"
-    words = f"of {setting.of}"
+    of = setting.of
     if setting.of in amounts:
-        words = f"of {bytes_text(amount)} of {setting.of.replace('_', ' ')}"
-    words = f"{setting.share * 100:g}% {words}"
-    size = _stepped(int(amount * setting.share), knob, setting.step)
+        of = f"{bytes_text(amount)} of {setting.of.replace('_', ' ')}"
+    words = setting.share_text(of)
+    size = _stepped(int(amount * setting.share), knob, setting)
     least = base_units(knob, setting.at_least)
     if size < least:
         size, words = least, f"{words}, at least {setting.at_least}"
@@ -104,11 +103,11 @@ def _sized(
     return show(knob, str(size // unit)), words
 
 
-def _stepped(size: int, knob: ServerKnob, step: str | None) -> int:
-    assert step is not None
-    if step == _POWER_OF_TWO:
+def _stepped(size: int, knob: ServerKnob, setting: ProfileSetting) -> int:
+    assert setting.step is not None
+    if setting.by_powers_of_two:
         return 1 << (size.bit_length() - 1) if size else 0
-    return size - size % base_units(knob, step)
+    return size - size % base_units(knob, setting.step)
 
 
 def _huge_pages(config: Configured, host: HostFacts) -> tuple[str, str]:
