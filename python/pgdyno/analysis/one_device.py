@@ -49,7 +49,7 @@ def against_itself(plan: Plan, host: HostManifest) -> Unjudged:
         there = [_lies(each.folder, manifest) for each in (other, one)]
         if there[0].file_system is None or there[0].file_system != there[1].file_system:
             return None
-        return f"the data lie on the file system of those of {base}: {ITSELF}"
+        return f"one file system holds these data and those of {base}, so that {ITSELF}"
 
     return reason
 

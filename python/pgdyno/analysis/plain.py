@@ -25,7 +25,7 @@ _OUTCOMES = {
     "equivalent": "{names} {is_} as fast as {base}.",
     "undecided": _UNKNOWN,
     "not judged": _UNKNOWN,
-    "itself": "{names} {is_} not judged: {its} data lie on the file system of those of {base}.",
+    "itself": "{names} {is_} not judged: one file system holds {its} data and those of {base}.",
     "not measured": "{names} {was} not measured beside {base}.",
 }
 _NUMBERS = (

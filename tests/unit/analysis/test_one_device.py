@@ -65,13 +65,13 @@ def test_a_disk_is_not_judged_against_itself(tmp_path: Path) -> None:
         assert one.verdict == "not judged"
         assert one.rounds_needed is None
         assert one.reason == (
-            "the data lie on the file system of those of initdb: storage would be compared with"
-            " itself"
+            "one file system holds these data and those of initdb, so that storage would be"
+            " compared with itself"
         )
     assert other == same, "settings differ, too"
     assert any(SHARED in one.text for one in facts.answer.doubts)
     said = " ".join(plain(facts.stages))
-    assert "`moved` is not judged: its data lie on the file system of those of `initdb`." in said
+    assert "`moved` is not judged: one file system holds its data and those of `initdb`." in said
     assert "Whether `moved` is faster" not in said, "no round will tell"
     assert "`moved` is not judged" not in " ".join(plain(known.stages))
 
