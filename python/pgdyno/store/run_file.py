@@ -35,6 +35,7 @@ from pgdyno.model.run import (
     TrialState,
 )
 from pgdyno.model.system_errors import told
+from pgdyno.model.wording import small
 from pgdyno.plan.schema.files import BadFile, did_you_mean, open_regular, require_regular
 from pgdyno.store import telemetry_rows, views
 from pgdyno.store.earlier_formats import head_of
@@ -80,8 +81,14 @@ def require_new(path: Path) -> None:
             f"run file {path} has the name of a page",
             f"Name it {path.with_suffix('.sqlite')}: its page goes beside it, as {path}.",
         )
-    if os.path.lexists(path):
-        raise StoreError(f"run file {path} exists", hint="Name another one with --out.")
+    if not os.path.lexists(path):
+        return
+    hint = "Name another one with --out."
+    with suppress(StoreError):
+        if is_run_file(path):  # perhaps of a run that Ctrl-C stopped, and typed once more
+            rest = f"If its run was stopped, `pgdyno resume {path}` measures the rest"
+            hint = f"{rest}; else {small(hint)}"
+    raise StoreError(f"run file {path} exists", hint)
 
 
 def is_run_file(path: Path) -> bool:

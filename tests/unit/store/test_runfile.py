@@ -229,8 +229,22 @@ def test_what_is_measured_again_keeps_what_was_there(path: Path) -> None:
 def test_an_existing_file_is_never_overwritten(path: Path) -> None:
     RunFile.create(path, INFO, TRIALS).close()
 
-    with pytest.raises(StoreError, match="exists"):
+    with pytest.raises(StoreError, match="exists") as refused:
         RunFile.create(path, INFO, TRIALS)
+    assert refused.value.hint == (
+        f"If its run was stopped, `pgdyno resume {path}` measures the rest; else name another one"
+        " with --out."
+    )
+
+
+@pytest.mark.parametrize("others", ["file", "folder"])
+def test_what_is_no_run_file_is_not_to_be_resumed(path: Path, others: str) -> None:
+    path.parent.mkdir()
+    path.write_text("theirs") if others == "file" else path.mkdir()
+
+    with pytest.raises(StoreError, match="exists") as refused:
+        RunFile.create(path, INFO, TRIALS)
+    assert refused.value.hint == "Name another one with --out."
 
 
 def test_a_run_file_is_not_named_as_its_page_would_be(tmp_path: Path) -> None:
