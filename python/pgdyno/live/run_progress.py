@@ -65,11 +65,17 @@ class Moment:
     drive: DriveProgress | None = None
     latency_s: float | None = None  # mean of the last second; None: the driver does not tell it
     may_end_early: bool = False  # what the driver does: with a checkpoint, before its time is over
+    is_late: bool = False  # the trial takes longer than was expected: what is left is the least
 
     @property
     def phase_text(self) -> str:
         """The phase in a few words."""
         return PHASES.get(self.phase, self.phase)
+
+    @property
+    def left_text(self) -> str:
+        """The time left; the others of a plan may take as long as a trial that is late."""
+        return f"{'at least ' if self.is_late else ''}{seconds_text(self.left_s)}"
 
 
 class RunProgress:
@@ -146,7 +152,7 @@ class RunProgress:
         """The same for people; of a plan that stops when it is decided, it is the most."""
         may_stop = self.plan is not None and self.plan.protocol.looks
         until = "if no look decides" if may_stop else "for the plan"
-        return f"{seconds_text(self.left_s())} left {until}"
+        return f"{self.moment().left_text} left {until}"
 
     @property
     def place_text(self) -> str:
@@ -162,6 +168,13 @@ class RunProgress:
         follows = self.plan.stage(self.trial.stage).checkpoints
         whole = follows == "anchors" and self.trial.round <= self.plan.protocol.anchors
         return (follows == "cycles" or whole) and self.state.phase in ("warmup", "window")
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a trial takes longer than one was expected to."""
+        if self.trial is None or self.done >= self.todo:
+            return False
+        return self._clock() - self._trial_began > self._each_s()
 
     def _each_s(self) -> float:
         """Seconds that a trial takes, about."""
@@ -189,7 +202,7 @@ class RunProgress:
             load=state if isinstance(state, LoadProgress) else None,
             drive=state if isinstance(state, DriveProgress) else None,
             latency_s=state.latency_s if isinstance(state, PgbenchProgress) else None,
-            may_end_early=self.may_end_early,
+            may_end_early=self.may_end_early, is_late=self.is_late,
         )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ from pgdyno.model.openmetrics import Sample, exposition
 from pgdyno.model.progress import DriveProgress
 from pgdyno.model.record_json import JsonObject
 from pgdyno.model.system_errors import as_pgdyno_error
-from pgdyno.model.units import count_text, ns_text, seconds_text
+from pgdyno.model.units import count_text, ns_text
 from pgdyno.store.histogram import merged_quantiles, recorded
 
 _NOTES_MAX = 100  # the last ones
@@ -169,7 +169,7 @@ def _progress(moment: Moment, line: Line) -> JsonObject:
         "phase": moment.phase_text, "number": moment.number, "round": moment.round,
         "stage": moment.stage, "step": moment.step, "done": moment.done, "todo": moment.todo,
         "share": round(moment.share, 3), "left_s": round(moment.left_s),
-        "left": seconds_text(moment.left_s),
+        "left": moment.left_text, "is_late": moment.is_late,
         "detail": _detail(moment),
         "figures": [[count_text(value), unit] for unit, value in figures.items()],
         "latency": _latency(moment),

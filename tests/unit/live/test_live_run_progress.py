@@ -109,6 +109,24 @@ def test_the_time_left_of_a_plan_with_looks_is_said_to_be_the_most() -> None:
     assert progress.left_text().endswith(" left if no look decides")
 
 
+def test_while_a_trial_is_late_the_time_left_is_said_to_be_the_least() -> None:
+    """It stood still for minutes: a window of a whole checkpoint cycle was a long one."""
+    clock = Clock()
+    progress = RunProgress(clock)
+    progress.hear(BEGUN)
+    progress.hear(PhaseBegun(a_trial(), "drive"))
+    clock.now += 0.9 * EACH_S
+    assert not progress.left_text().startswith("at least")
+
+    clock.now += 10 * EACH_S
+    assert progress.left_text().startswith("at least ")
+    assert progress.moment().is_late
+
+    progress.hear(TrialEnded(a_trial()))
+    progress.hear(PhaseBegun(a_trial(2), "drive"))
+    assert not progress.moment().is_late, "now it is known what one takes"
+
+
 def test_a_look_says_how_many_are_left() -> None:
     progress = RunProgress(Clock())
     progress.hear(BEGUN)

@@ -70,7 +70,8 @@
     put("stage", it.step || (measured ? it.stage : it.phase));
     put("phase", [measured ? it.phase : "", it.detail].filter(Boolean).join(": "));
     put("left", it.todo && it.done >= it.todo ? "none" : it.todo ? it.left : "–");
-    put("until", it.todo && it.left_s ? `ends at about ${clock(Date.now() / 1000 + it.left_s)}` : "");
+    const end = it.is_late ? "ends not before" : "ends at about";
+    put("until", it.todo && it.left_s ? `${end} ${clock(Date.now() / 1000 + it.left_s)}` : "");
     const [first, second] = it.figures;
     put("rate", first ? first[0] : "–");
     put("rate-unit", first ? first[1] : "");
