@@ -183,8 +183,10 @@ def test_a_trial_that_was_broken_off_is_called_so(facts: Facts) -> None:
         replace(facts, replaced=(again,)),
     ):
         text = markdown.render(told)
-        assert "broken off" in text
+        assert "| broken off |" in text
         assert "| running |" not in text
+        assert "the run ended while it was measured" in text
+        assert "another of it failed" not in text
 
 
 def test_markdown_and_page_hold_every_cell(facts: Facts, own_page: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, TrialFacts
+from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.model.run import TrialState
 from pgdyno.model.units import count_text
 from pgdyno.model.wording import plural
@@ -45,9 +46,12 @@ def section(facts: Facts) -> Section:
 def _left_out(facts: Facts) -> Block:
     if not facts.not_finished:
         finished = f"{plural(len(facts.trials), 'trial')} finished"
-        again = plural(len(facts.replaced), "further one, which was", "further ones, which were")
         if facts.replaced:
-            return Text(f"{finished} and count; {again} measured again, not: see below.")
+            again = plural(
+                len(facts.replaced), "further one was measured again and does",
+                "further ones were measured again and do",
+            )  # fmt: skip
+            return Text(f"{finished} and count; {again} not: see below.")
         return Text(f"{finished}; none is left out.")
     return Table(
         "Trials that are not used in any number, and why.",
@@ -62,7 +66,7 @@ def _left_out(facts: Facts) -> Block:
                 Cell(f"{trial.number} {trial.stage}"),
                 Cell(str(trial.round)),
                 _state(trial),
-                Cell(trial.reason or _untold(trial)),
+                Cell(trial.reason or _untold(trial, "not reached")),
             )
             for trial in facts.not_finished
         ),
@@ -71,9 +75,9 @@ def _left_out(facts: Facts) -> Block:
 
 def _replaced(facts: Facts) -> Table:
     return Table(
-        "Trials that were measured again, with their rounds or because a host of the load was lost:"
-        " not used. What failed counts against its stage, unless it lost a host. What took the"
-        " place of one has its number, and it has a new one, after all others.",
+        "Trials that were measured again, with their rounds or because a host of the load was lost."
+        " They are not used, but one that failed counts against its stage, unless it lost a host."
+        " Each gave its number to the trial that replaced it, and got one after all others.",
         (
             Column("trial", align="left"),
             Column("round"),
@@ -91,7 +95,9 @@ def _replaced(facts: Facts) -> Table:
                 ),
                 _number(one.throughput),
                 Cell(str(one.replaced_by)),
-                Cell(one.reason or "its round was broken off or had others that failed"),
+                Cell(
+                    one.reason or _untold(one, "its round was broken off, or another of it failed")
+                ),
             )
             for one in facts.replaced
         ),
@@ -112,10 +118,9 @@ def _row(trial: TrialFacts) -> tuple[Cell, ...]:
     )
 
 
-def _untold(trial: TrialFacts) -> str:
-    if trial.state == TrialState.RUNNING:
-        return "the run ended while it was measured"
-    return "not reached"
+def _untold(trial: TrialFacts | ReplacedFacts, otherwise: str) -> str:
+    """Why a trial is not used that has no reason of its own."""
+    return "the run ended while it was measured" if trial.state == TrialState.RUNNING else otherwise
 
 
 def _state(trial: TrialFacts) -> Cell:
