@@ -233,6 +233,7 @@ def test_the_report_has_a_sentence_its_proof_and_what_was_cleared(facts: Facts, 
     text = markdown.render(facts)
     assert "## What limits each stage" in text
     assert "[What sessions did](#what-sessions-did)" in text
+    assert "chart" not in text.lower(), "it has none"
 
 
 def test_the_first_screen_says_nothing_of_it(page: str) -> None:

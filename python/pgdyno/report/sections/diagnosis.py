@@ -32,7 +32,7 @@ def section(facts: Facts) -> Section | None:
     blocks = [block for one in facts.diagnosis for block in _stage(one)]
     blocks += _of_waits(facts)
     there = _sections(facts)
-    blocks.append(Links("Charts to read beside", tuple(one for one in _SEE if one[0] in there)))
+    blocks.append(Links("Sections to read beside", tuple(one for one in _SEE if one[0] in there)))
     return Section("limits", "What limits each stage", tuple(blocks))
 
 
@@ -83,10 +83,10 @@ def _of_waits(facts: Facts) -> Iterator[Block]:
     if any(one.window and one.window.parts for one in facts.diagnosis):
         yield Text(
             "Session time: how long sessions ran and wanted a CPU is the kernel's count, where the"
-            " server's processes are known; else both are sampled as one. Whoever looks at them"
-            " meets one that was woken and has no CPU yet still at its wait, and one that copies"
-            " the page it has read, too; that time is taken from the waits, so there are less of"
-            f" them here than in what sessions did. {AT_HOLDERS}",
+            " server's processes are known; else both are sampled as one. A session that was woken"
+            " and has no CPU yet is still met at its wait, and so is one that copies the page that"
+            " it has read. That time is taken from the waits here, which are therefore shorter than"
+            f" in what sessions did. {AT_HOLDERS}",
             "quiet",
         )
 
