@@ -18,8 +18,9 @@ from pgdyno.stats.finding import Answer, Clear, Evidence, Finding, Unknown
 # Phases of start and end that differ by less leave less than a tenth of a cycle over.
 PHASE_TOLERANCE = 0.10
 FOLLOW = (
-    'Follow them: protocol.checkpoints = "cycles", or "anchors" where they are long. A shorter'
-    " checkpoint_timeout is no way: it makes a transaction write more full page images."
+    'Let windows follow checkpoints: protocol.checkpoints = "cycles", or "anchors" where cycles are'
+    " long. A shorter checkpoint_timeout is no way: it makes a transaction write more full page"
+    " images."
 )
 """What is advised where a window does not hold whole cycles."""
 

@@ -11,13 +11,14 @@ import pytest
 from pydantic import TypeAdapter
 
 from pgdyno.analysis.answer_facts import Doubt
-from pgdyno.analysis.facts import SCHEMA, Facts
+from pgdyno.analysis.facts import SCHEMA, Facts, Judgement
 from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.analysis.telemetry_facts import Sampled, SampledTable, TelemetryFacts
 from pgdyno.report import html, json, markdown
 from pgdyno.report.compose import compose
 from pgdyno.report.document import Table, Text
 from pgdyno.report.sections import ORDER, cycles, stages
+from pgdyno.stats.window import FOLLOW
 from tests.data.page_text import page_text
 from tests.data.pages import facts_of, filled
 
@@ -187,6 +188,17 @@ def test_a_trial_that_was_broken_off_is_called_so(facts: Facts) -> None:
         assert "| running |" not in text
         assert "the run ended while it was measured" in text
         assert "another of it failed" not in text
+
+
+def test_a_shortened_plan_is_advised_in_whole_sentences(facts: Facts) -> None:
+    """It read `if it finds that too: follow them: protocol.checkpoints`."""
+    judged = Judgement("finding", "no checkpoint in the window", FOLLOW)
+    stages = tuple(replace(stage, checkpoint_cycle=judged) for stage in facts.stages)
+    text = markdown.render(replace(facts, stages=stages, quick=True))
+    assert (
+        "Run the plan without --quick; if that finds the same, let windows follow checkpoints:"
+        " protocol.checkpoints"
+    ) in text.replace("\\", "")
 
 
 def test_markdown_and_page_hold_every_cell(facts: Facts, own_page: str) -> None:

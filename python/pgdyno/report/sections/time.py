@@ -101,7 +101,7 @@ def _unshortened(judgement: Judgement | None, facts: Facts) -> Judgement | None:
     """The same; a plan that --quick shortened is first to be run as it is."""
     if judgement is None or judgement.advice is None or not facts.quick:
         return judgement
-    advice = f"Run the plan without --quick; if it finds that too: {small(judgement.advice)}"
+    advice = f"Run the plan without --quick; if that finds the same, {small(judgement.advice)}"
     return replace(judgement, advice=advice)
 
 
