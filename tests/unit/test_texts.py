@@ -216,6 +216,7 @@ def test_words_are_spelt_as_in_britain() -> None:
 NO_ENGLISH = re.compile(
     r"\b(?:[Ll]eav(?:e|es|ing)|[Ll]eft) (?:\S+ ){1,4}away\b|\bgone on with\b"
     r"|\b(?:is|are) well as (?:it is|they are)\b|\b(?:the|its|their) begins?\b"
+    r"|\b(?:are|were) less of\b"
 )
 """Turns of phrase that another language lends."""
 
@@ -238,7 +239,7 @@ def test_no_turn_of_phrase_is_lent() -> None:
     "text",
     [
         "Leave `--quick` away, and", "a run that is gone on with", "It is well as it is.",
-        "from the begin of a window", "their begins lie apart",
+        "from the begin of a window", "their begins lie apart", "so there are less of them here",
     ],
 )  # fmt: skip
 def test_the_rule_of_phrases_finds_them(text: str) -> None:
