@@ -130,14 +130,18 @@ def confidence(share: float) -> str:
     return f"{digits_text(share * 100)}%"
 
 
-def confidence_of(stages: Iterable[StageFacts], asked: float) -> str:
-    """What a heading calls the intervals to the first stage: the least of theirs.
+def intervals_confidence(compared: Iterable[Comparison | None], asked: float) -> str:
+    """What a heading calls the intervals below it: the least of theirs.
 
     Ranks of many rounds reach some rates alone, e.g. 95.8% where 95% is asked for.
     """
-    compared = [one.to_first for one in stages if one.to_first is not None]
-    rates = [one.confidence for one in compared if one.low is not None]
+    rates = [one.confidence for one in compared if one is not None and one.low is not None]
     return confidence(min(rates, default=asked))
+
+
+def confidence_to_first(stages: Iterable[StageFacts], asked: float) -> str:
+    """The same of intervals to the first stage."""
+    return intervals_confidence((one.to_first for one in stages), asked)
 
 
 def flat(record: Mapping[str, object], prefix: str = "") -> dict[str, str]:

@@ -108,7 +108,7 @@ def _rounds(side: Side) -> str:
 
 def _throughput(row: Row) -> list[tuple[str, ...]]:
     base = row.sides[0]
-    share = words.confidence(base.confidence)
+    share = words.intervals_confidence((one.comparison for one in row.against), base.confidence)
     grid: list[tuple[str, ...]] = [
         ("", base.metric, "to A", f"{share} interval", "compared by", "verdict")
     ]

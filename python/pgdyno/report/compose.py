@@ -44,8 +44,8 @@ def _terms(facts: Facts) -> str:
     rungs = sorted({stage.rung for stage in facts.stages})
     return (
         f"{METRICS[facts.headline]}. A ratio of ×1.10 is 10% more; in its interval the true one"
-        f" lies with {words.confidence_of(facts.stages, facts.confidence)} confidence. Rounds are"
-        f" paired: all stages are measured once in each; {words.RATIO} beside it. p99 is the time"
+        f" lies with {words.confidence_to_first(facts.stages, facts.confidence)} confidence."
+        f" Rounds are paired: all stages are measured once in each; {words.RATIO} beside it. p99 is the time"
         " that 1 request in 100 exceeds, p99.9 the one that 1 in 1,000 exceeds. A window is the"
         " part of a trial that is measured, a checkpoint cycle the time from one checkpoint to the"
         " next, by when the server has written what it had put off. What is undecided, more rounds"

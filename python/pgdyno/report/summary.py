@@ -104,7 +104,7 @@ def _risks(facts: Facts) -> list[str]:
 
 def _throughput(facts: Facts, load: Load) -> Table:
     """Stages of one load, beside the first of them."""
-    share = words.confidence_of(load, facts.confidence)
+    share = words.confidence_to_first(load, facts.confidence)
     is_short = max(len(stage.name) for stage in load) <= _NAME_LETTERS_MAX
     table = _table("stage", "rung", is_whole=is_short)
     for head in (facts.headline, "tpmTotal"):

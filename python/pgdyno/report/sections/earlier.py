@@ -30,7 +30,7 @@ def section(facts: Facts) -> Section | None:
 def _table(metric: str, earlier: EarlierReportFacts, facts: Facts) -> Table:
     lines = [line for line in earlier.figures if line.metric == metric]
     rungs = {stage.name: stage.rung for stage in facts.stages}
-    share = words.confidence(facts.confidence)
+    share = words.confidence_to_first(facts.stages, facts.confidence)
     return Table(
         f"{_METRICS[metric]} of {lines[0].base} = 1, reported and measured.",
         (

@@ -28,7 +28,7 @@ def _comparison(facts: Facts) -> str:
         if comparison is not None and comparison.method != "none"
     }
     how = f" ({listed(sorted(methods))})" if methods else ""
-    share = words.confidence_of(facts.stages, facts.confidence)
+    share = words.confidence_to_first(facts.stages, facts.confidence)
     return (
         "Stages are compared by the logarithms of their throughput ratios within a round, so that"
         f" what a round does to all its stages cancels. Intervals of {share}{how}; verdicts are"

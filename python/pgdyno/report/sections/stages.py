@@ -36,7 +36,7 @@ UNITS = {"NOPM": "orders a minute", "tps": "transactions a second"}
 
 def section(facts: Facts) -> Section:
     """The table that the question is answered with."""
-    share = words.confidence_of(facts.stages, facts.confidence)
+    share = words.confidence_to_first(facts.stages, facts.confidence)
     table = Table(
         f"Medians of the finished rounds, below them the lowest and the highest round; ratios of"
         f" {facts.headline} with {share} interval.",
