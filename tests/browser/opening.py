@@ -29,9 +29,10 @@ BEYOND = """() => [...document.querySelectorAll('main *')]
     return box.width > 1 && (box.right > innerWidth + 1 || box.left < -1); })
   .map(it => [it.tagName, it.className, it.textContent.slice(0, 40)])"""
 
-# Numbers in one line, and their units in the next.
+# Numbers in one line, and their units in the next; a browser may draw one line in several pieces.
 TORN = """() => [...document.querySelectorAll('span.whole')]
-  .filter(it => it.getClientRects().length > 1).map(it => it.textContent)"""
+  .filter(it => new Set([...it.getClientRects()].map(box => Math.round(box.top))).size > 1)
+  .map(it => it.textContent)"""
 
 
 def context_of(browser: Browser, **options: Any) -> BrowserContext:
