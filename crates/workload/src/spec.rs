@@ -51,10 +51,10 @@ impl SpecError {
 /// The known name that a mistyped one is nearest to, where one is near.
 #[must_use]
 pub(crate) fn meant(name: &str, known: &[&str]) -> String {
-    let near = |one: &&str| (strsim::jaro_winkler(name, one), one.to_owned().to_owned());
-    let nearest = known.iter().map(near).max_by(|a, b| a.0.total_cmp(&b.0));
+    let likeness = |one: &&str| strsim::jaro_winkler(name, one);
+    let nearest = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     match nearest {
-        Some((likeness, one)) if likeness >= NEAR => format!(", did you mean {one}"),
+        Some(one) if likeness(one) >= NEAR => format!(", did you mean {one}"),
         _ => String::new(),
     }
 }
