@@ -31,7 +31,7 @@ settings.load_profile("untimed")
 # What takes longest comes first, so that the short ones fill the workers' last minute.
 _FIRST = ("cluster", "attack", "method", "browser")
 MACHINE = "machine"
-"""Group of the tests that change it."""
+"""Group of the tests that change it, and of those that need it long enough for these to wait."""
 _BEFORE = pytest.StashKey[Any]()
 _LEFT = pytest.StashKey[list[str]]()
 _TRIED = pytest.StashKey[list[str]]()
@@ -123,8 +123,9 @@ def _no_child_stays() -> Iterator[None]:
 def _alone_on_the_machine(request: pytest.FixtureRequest) -> Iterator[None]:
     """Who changes the machine waits for those that need it as it is, here and in other sessions."""
     marker = request.node.get_closest_marker("xdist_group")
-    changes = marker is not None and marker.args[0] == MACHINE
-    if not changes and request.node.get_closest_marker("same_machine") is None:
+    needs = request.node.get_closest_marker("same_machine") is not None
+    changes = not needs and marker is not None and marker.args[0] == MACHINE
+    if not changes and not needs:
         yield
         return
     with turn(alone=changes):

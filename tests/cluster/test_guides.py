@@ -50,6 +50,8 @@ def conninfo(server: Connection, database: str) -> str:
     return f"host={server.host} port={server.port} user={server.user} dbname={database}"
 
 
+# By the worker that changes the machine: it would stand still for as long as a guide takes.
+@pytest.mark.xdist_group("machine")
 @pytest.mark.document
 @pytest.mark.parametrize("guide", GUIDES)
 @pytest.mark.same_machine
