@@ -86,6 +86,13 @@ def test_output_to_a_full_device_is_an_error(words: tuple[str, ...]) -> None:
     assert "Exception ignored" not in done.stderr
 
 
+def test_a_stop_before_a_command_is_found_is_told(tmp_path: Path) -> None:
+    done = raising("KeyboardInterrupt()", tmp_path)
+
+    assert done.returncode == 130
+    assert done.stderr == "error: stopped\nhint: Nothing of it is still running.\n"
+
+
 def test_a_failure_of_the_system_is_told_without_a_traceback(tmp_path: Path) -> None:
     done = raising("OSError(28, 'No space left on device', '/srv/x')", tmp_path)
 

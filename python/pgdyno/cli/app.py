@@ -102,6 +102,7 @@ class Commands(Group):
 
 
 _OF_PYDANTIC = "Value error, "  # before what a refusal of a value says
+_STOPPED = ("stopped", "Nothing of it is still running.")  # fact and hint
 _NO_NUMBER = {"int_parsing": "no whole number", "float_parsing": "no number"}  # kinds of pydantic's
 
 
@@ -110,7 +111,7 @@ def _seen() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:  # typer would end without a word
-        raise Interrupted("stopped", "Nothing of it is still running.") from None
+        raise Interrupted(*_STOPPED) from None
     except Exception as error:
         if hasattr(error, "format_message"):  # a refusal of typer's
             _in_our_voice(error)
@@ -236,6 +237,8 @@ def _run() -> int:
         app(standalone_mode=True)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except KeyboardInterrupt:
+        return _say(Interrupted(*_STOPPED))
     except Exception as error:
         return _say(as_pgdyno_error(error) or _defect(error))
     return 0

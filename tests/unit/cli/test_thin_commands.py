@@ -117,7 +117,7 @@ REFUSED = {
     ("host", "TargetError"): "values that could not be put back are the exit code",
     ("bench_options", "mix {text!r} is not understood"): "what --mix holds",
     ("app", "argument"): "what was typed is no text",
-    ("app", "stopped"): "Ctrl-C",
+    ("app", "*_STOPPED"): "Ctrl-C",
     ("plans", "the input ended"): "what was not typed",
     ("plans", "stopped at a question"): "Ctrl-C",
 }
