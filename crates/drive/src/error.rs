@@ -56,12 +56,13 @@ impl RunError {
     /// No session could be opened; where the server let us in, it refused a statement of ours.
     #[must_use]
     pub fn opening(target: &dyn fmt::Display, error: &wire::Error) -> Self {
-        let is_inside = error.sqlstate().is_some() && !error.is_closed();
         let told = error.to_string();
-        let fact = match told.starts_with("connect to ") {
-            true => told, // by who tried
-            false if is_inside => format!("{target}: {told}"),
-            false => format!("connect to {target}: {told}"),
+        let fact = if told.starts_with("connect to ") {
+            told // by who tried
+        } else if error.sqlstate().is_some() && !error.is_closed() {
+            format!("{target}: {told}")
+        } else {
+            format!("connect to {target}: {told}")
         };
         Self { kind: ErrorKind::Target, fact, hint: error.hint().map(str::to_owned) }
     }
