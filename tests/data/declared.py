@@ -1,7 +1,8 @@
 """What samplers declare, and which of it no part of a report shows.
 
-A series is shown where a row has its name. A column of a snapshot is shown where another value of
-it makes another page: what is only named, or only computed, changes none.
+A series is shown where a row has its name. A column of a snapshot, or a dimension of a tally, is
+shown where another value of it makes another page: what is only named, or only computed, changes
+none.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from typing import Literal
 
 import numpy as np
 
+from pgdyno.analysis.blocking import with_blocking
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.resources import resource_rows
 from pgdyno.analysis.sampled import sampled
+from pgdyno.analysis.sessions import stage_sessions
 from pgdyno.analysis.snapshots import plan_facts, statement_rows, table_rows
 from pgdyno.analysis.telemetry_facts import TelemetryFacts
 from pgdyno.analysis.views import server_views
@@ -28,9 +31,10 @@ from pgdyno.model.run import (
     TrialState,
 )
 from pgdyno.report.document import Section, Table
-from pgdyno.report.sections import resources, sections, statements, views
+from pgdyno.report.sections import resources, sections, sessions, statements, views
 from pgdyno.report.sections.sampled import SHOWN_IN
 from pgdyno.sample.sampler import Column, Label, Missing, Sampler, Snapshot, Tally
+from pgdyno.sample.samplers.server_sessions import SESSIONS
 from tests.data.miniature import a_result
 
 _RESULT = a_result()
@@ -39,8 +43,9 @@ NOT_BY_ROWS = {"resets", "statement counts"}
 One that is new has to be shown by a section, and to stand in `SHOWN_IN`, or to be put here."""
 BECOME_EVENTS = {"log"}
 """Snapshots whose rows are the trial's events before it is stored: charts mark these."""
-NOT_SHOWN_ALONE = {"statements": {"queryid", "entry", "since_unix_s"}}
-"""Columns that say which rows of both ends are the same entry, and since when it counts."""
+NOT_SHOWN_ALONE = {"statements": {"queryid", "entry", "since_unix_s"}, "locks": {"blocker"}}
+"""Columns that say which rows of both ends are the same entry, and since when it counts; the pid
+of who blocks, which is shown from the tally `sessions`."""
 
 
 def not_shown(found: Iterable[Sampler | Tally | Snapshot | Missing], facts: Facts) -> set[str]:
@@ -70,7 +75,7 @@ def not_shown(found: Iterable[Sampler | Tally | Snapshot | Missing], facts: Fact
     }
     tables = [one for one in declared if not isinstance(one, Sampler)]
     for one in tables:
-        if isinstance(one, Snapshot) and one.name in SHOWN_IN and one.name not in BECOME_EVENTS:
+        if one.name in SHOWN_IN and one.name not in BECOME_EVENTS:
             hidden |= {f"{one.name}.{column}" for column in _columns_not_shown(one, facts)}
     return hidden | {
         one.name
@@ -120,13 +125,18 @@ _FURTHER: dict[str, dict[str, Cell]] = {
               "cost": None, "rows": None},
 }  # fmt: skip
 _OF_SNAPSHOTS = (resources, statements, views)  # sections
+_OF_TALLIES = (sessions, views)
 _FLAGS = {"active"}
 """Gauges that are 1 or 0."""
 _LEVEL, _BEGUN, _ENDED = 40.0, 40.0, 90.0  # of gauges; of counters, which grow
 
 
-def _columns_not_shown(one: Snapshot, facts: Facts) -> set[str]:
-    """Columns whose other value changes nothing in any section that shows snapshots."""
+def _columns_not_shown(one: Snapshot | Tally, facts: Facts) -> set[str]:
+    """Columns, or dimensions, whose other value changes nothing in any section that shows them."""
+    if isinstance(one, Tally):
+        usual = _told_of_tally(one, facts, None)
+        names = set(one.dimensions) - NOT_SHOWN_ALONE.get(one.name, set())
+        return {name for name in names if _told_of_tally(one, facts, name) == usual}
     usual = _told_of(one, facts, None)
     columns = {column.name for column in one.columns} - NOT_SHOWN_ALONE.get(one.name, set())
     return {name for name in columns if _told_of(one, facts, name) == usual}
@@ -176,3 +186,49 @@ def _at(
     columns = tuple(SnapshotColumn(column.name, "", "label") for column in one.columns)
     begin, end = _RESULT.window_ns
     return SnapshotRows(one.name, at, begin if at == "begin" else end, columns, rows)
+
+
+# -- dimensions of tallies ------------------------------------------------------------------------
+
+_USUAL: dict[str, str] = {
+    "role": "backend", "wait_class": "row", "wait_event": "Lock:transactionid", "state": "active",
+    "blocker": "client 4711", "blocker_class": "client",
+}  # fmt: skip
+"""Dimensions that mean something: of a session that waits for another's lock."""
+_OTHER: dict[str, str] = {
+    "role": "checkpointer", "wait_class": "relation", "wait_event": "Lock:tuple", "state": "idle",
+    "blocker": "cpu 4711", "blocker_class": "cpu",
+}  # fmt: skip
+_LOOKS = 10  # a second
+
+
+def _told_of_tally(one: Tally, facts: Facts, other: str | None) -> list[Section]:
+    """The page of a trial whose every look met two keys, the second with another value."""
+    stages, trials = [stage.name for stage in facts.stages], [
+        TrialRecord(1, 1, facts.stages[0].name, "x", TrialState.FINISHED, result=_RESULT)
+    ]  # fmt: skip
+    tallies = {1: {one.name: _looked(one.name, one.dimensions, other)}}
+    if one.name == "locks":  # who waits is told beside what sessions did
+        tallies[1]["sessions"] = _looked("sessions", SESSIONS, None)
+    found = stage_sessions(stages[0], trials, tallies)
+    shown = replace(
+        facts, telemetry=None,
+        sessions=(with_blocking(found, trials, tallies),) if found else (),
+        views=server_views(stages, trials, {}, {}, tallies),
+    )  # fmt: skip
+    return [page for module in _OF_TALLIES if (page := module.section(shown)) is not None]
+
+
+def _looked(name: str, dimensions: tuple[str, ...], other: str | None) -> TallySeries:
+    usual = tuple(_USUAL.get(each, f"a {each}") for each in dimensions)
+    another = tuple(
+        _OTHER.get(each, f"another {each}") if each == other else value
+        for each, value in zip(dimensions, usual, strict=True)
+    )
+    keys = tuple(dict.fromkeys((usual, another)))
+    begin, end = (at // 1_000_000_000 for at in _RESULT.window_ns)
+    ticks = np.arange(begin, end + 1)
+    seconds, key = np.repeat(ticks, 2), np.tile([0, len(keys) - 1], ticks.size)
+    counts = np.full(seconds.size, 2 * _LOOKS)
+    return TallySeries(name, dimensions, keys, seconds, key, counts, ticks,
+                       np.full(ticks.size, _LOOKS))  # fmt: skip

@@ -182,7 +182,10 @@ def further_doubts(
         rounds = listed([str(number) for number in again])
         doubts.append(Doubt(f"round{'s' * (len(again) > 1)} {rounds} measured again", grave=False))
     doubts += [
-        Doubt(f"{one.fact} ({one.ident} of the mistakes that reports make)", grave=True)
+        Doubt(
+            f"{one.fact} ({one.ident} of the mistakes that reports make)",
+            grave=True, simply=one.simply,
+        )
         for one in mistakes if one.verdict == "finding" and one.ident not in _TOLD_ALREADY
     ]  # fmt: skip
     if unlike := tuple(one.stage for one in cycles if one.vacuum and one.vacuum.unlike):

@@ -81,6 +81,7 @@ class Mistake:
     fires: str  # where, beside the section of the report
     check: Check
     grave: bool = True  # False: true of many honest runs; noted, so that nobody overlooks it
+    simply: str = ""  # what it comes to without a term; empty: the first screen says it elsewhere
 
 
 MISTAKES: list[Mistake] = []
@@ -88,12 +89,12 @@ MISTAKES: list[Mistake] = []
 
 
 def _stands_against(
-    ident: str, what: str, *, rule: str, fires: str, grave: bool = True
+    ident: str, what: str, *, rule: str, fires: str, grave: bool = True, simply: str = ""
 ) -> Callable[[Check], Check]:
     """Make a check one of `MISTAKES`; for the arguments see there."""
 
     def note(check: Check) -> Check:
-        MISTAKES.append(Mistake(ident, what, rule, fires, check, grave))
+        MISTAKES.append(Mistake(ident, what, rule, fires, check, grave, simply))
         return check
 
     return note
@@ -104,6 +105,7 @@ def _stands_against(
     "606,466 transactions a minute were called TPmC; 242,641 were New-Orders",
     rule="NOPM and all transactions stand to each other as the mix of TPC-C has New-Orders",
     fires="plan: `earlier`; report",
+    simply="two figures of it that belong together do not fit each other",
 )
 def mistyped_metric(seen: Seen) -> str | None:
     """New-Orders and all transactions must stand to each other as the mix has them."""
@@ -150,6 +152,7 @@ def not_the_text(seen: Seen) -> str | None:
     " tables, a disk that lies or pooler; one that begins afresh is a step from the one most"
     " like it",
     fires="report",
+    simply="a stage changed several things at once, so that its gain has no single cause",
 )
 def several_factors(seen: Seen) -> str | None:
     """What a stage gains has a name only if one thing changed."""
@@ -198,6 +201,7 @@ def no_checkpoint(seen: Seen) -> str | NotKnown | None:
     "one stage was read into memory first, and had fewer terminals",
     rule="warm-up and prewarm are the plan's, for all stages; sessions are equal",
     fires="plan: no such key of a stage; report",
+    simply="the stages did not have the same number of connections",
 )
 def unequal_beginning(seen: Seen) -> str | None:
     """Warm-up is the protocol's, alike for all; so must be the number of sessions."""
@@ -231,6 +235,7 @@ def settings_hash(result: TrialResult) -> str:
     "the file says runMins=1, the log shows ten minutes",
     rule="settings are read back from the server; their hash is equal in all rounds of a stage",
     fires="run file; report",
+    simply="the server's settings were not the same each time a stage was measured",
 )
 def other_settings(seen: Seen) -> str | None:
     """What the server said of its settings must be the same in all rounds of a stage."""
@@ -246,6 +251,7 @@ def other_settings(seen: Seen) -> str | None:
     "the script says 60 s, three outputs say 30 s",
     rule="the window that the driver counted is the one that was planned",
     fires="report: comparability",
+    simply="it was measured for another time than planned",
 )
 def other_duration(seen: Seen) -> str | None:
     """The time that the driver itself counted must be the time that was asked for."""
@@ -263,6 +269,7 @@ def other_duration(seen: Seen) -> str | None:
     "columns of the summary were rotated: the slowest storage was printed as the fastest",
     rule="tables are made from trials; each median is that of its own stage",
     fires="report",
+    simply="a figure stands beside the wrong stage",
 )
 def other_column(seen: Seen) -> str | None:
     """A stage's median must be that of its own trials."""
@@ -280,6 +287,7 @@ def other_column(seen: Seen) -> str | None:
     "two hosts loaded in 1058.21 s, to the digit",
     rule="no two trials and no two figures of `earlier` agree to the digit",
     fires="plan: `earlier`; report; verdicts (equal ratios)",
+    simply="two measurements agree to the last digit, as copies do",
 )
 def copied(seen: Seen) -> str | None:
     """Two trials that agree to the digit are one that was copied."""
@@ -314,6 +322,7 @@ def not_comparable(seen: Seen) -> str | None:
     "flush latency was compared with synchronous_commit = off",
     rule="a setting that changes has something to act on",
     fires="report",
+    simply="a stage changed something that this load cannot show",
 )
 def off_the_path(seen: Seen) -> str | None:
     """A factor shows only where the load waits for it."""
@@ -368,6 +377,7 @@ def _no_flush(values: dict[str, str]) -> str | None:
     "full pages on came first, off second, on the same growing data, once",
     rule="rounds take turns in balanced order; every trial begins from the same copy",
     fires="plan: order; report",
+    simply="a stage may owe its figure to when it was measured",
 )
 def order_or_cache(seen: Seen) -> str | None:
     """Stages must take turns, and begin with the same caches."""
@@ -403,6 +413,7 @@ def not_measured(seen: Seen) -> str | None:
     "barriers, full pages and waiting commits were given up before the first stage",
     rule="the first stage loses nothing; each lower rung has a pair that shows its price alone",
     fires="plan: lowest_rung; report",
+    simply="what more speed costs in safety was not measured by itself",
 )
 def price_hidden(seen: Seen) -> str | None:
     """Where durability is given up, two stages must differ in nothing else."""
@@ -454,7 +465,7 @@ def _facts_of(one: Mistake, fact: str | NotKnown | None) -> MistakeFacts:
     if isinstance(fact, NotKnown):
         return MistakeFacts(one.ident, one.rule, "unknown", fact.why)
     found = "finding" if one.grave else "noted"
-    return MistakeFacts(one.ident, one.rule, found if fact else "clear", fact)
+    return MistakeFacts(one.ident, one.rule, found if fact else "clear", fact, one.simply)
 
 
 def page() -> str:

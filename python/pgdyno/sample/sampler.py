@@ -32,7 +32,7 @@ SnapshotRow: TypeAlias = Mapping[str, Cell]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One series: a counter grows, a gauge is a level. No sampler has distributions."""
+    """One series: a counter grows, a gauge is a level. The third kind, distributions: `Tally`."""
 
     name: str
     unit: str
@@ -64,7 +64,7 @@ class Sampler:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Looks which keys are there at a moment, e.g. what each session waits for.
+    """A distribution: looks which keys are there at a moment, e.g. what each session waits for.
 
     How often each was met is added up by whole seconds. The moments keep their mean distance, and
     fall anywhere within it: looking in step with the load would be biased.

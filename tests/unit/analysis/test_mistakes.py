@@ -95,6 +95,12 @@ def facts_of(facts: Facts) -> list[StageFacts]:
     ]  # fmt: skip
 
 
+def test_what_dims_the_light_is_said_in_plain_words_too() -> None:
+    """The others have a plain clause of their own on the first screen."""
+    without = {one.ident for one in MISTAKES if one.grave and not one.simply}
+    assert without == {"E4", "E6", "E11", "E14"}
+
+
 def test_e1_all_transactions_called_new_orders() -> None:
     wrong = seen(results={"stage-6": told("stage-6", nopm=SIX["said"]["tpmc"])})
 

@@ -176,9 +176,11 @@ def test_what_the_report_finds_anywhere_dims_the_light(facts: Facts) -> None:
     assert doubt.grave is False
     assert doubt.text == "trials differ with the scheduler"
     assert doubt.plain.endswith("with how the system spread the work over the processors")
-    copied = MistakeFacts("E10", "…", "finding", "trials 1 and 2 agree to the digit")
+    fact = "trials 1 and 2 agree to the digit"
+    copied = MistakeFacts("E10", "…", "finding", fact, "two measurements agree, as copies do")
     (doubt,) = further_doubts((), (copied,), clear)
     assert doubt.grave
+    assert doubt.plain == "two measurements agree, as copies do"
     assert doubt.text.startswith("trials 1 and 2 agree to the digit (E10 of the mistakes")
     told = {one.ident for one in facts.mistakes if one.verdict == "finding"} - {
         "E4",

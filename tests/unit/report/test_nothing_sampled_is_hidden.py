@@ -15,7 +15,7 @@ from pgdyno.analysis.sampled import OTHERS, group_of
 from pgdyno.report.sections import sections, statements, views
 from pgdyno.report.sections.sampled import SHOWN_IN
 from pgdyno.sample.process_roles import ROLES
-from pgdyno.sample.sampler import Column, Label, Sampler, Snapshot, Subject
+from pgdyno.sample.sampler import Column, Label, Sampler, Snapshot, Subject, Tally
 from pgdyno.sample.samplers import (
     driver_cpu,
     driver_io,
@@ -30,6 +30,7 @@ from pgdyno.sample.samplers import (
     server_statistics,
     server_tables,
 )
+from pgdyno.sample.samplers.server_sessions import LOCKS, SESSIONS
 from tests.data.declared import NOT_BY_ROWS, not_shown
 from tests.data.pages import filled
 
@@ -77,6 +78,19 @@ def _tables(major: int) -> list[Snapshot]:
         Snapshot("buffers", server_buffers._COLUMNS, list),
         Snapshot("pg_stat_io", tuple(of_io), list),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "dimensions"),
+    [("sessions", SESSIONS), ("locks", LOCKS), ("progress", ("command", "relation", "phase")),
+     ("aio", ("operation", "state", "target"))],
+)  # fmt: skip
+def test_every_dimension_of_a_tally_changes_the_page(
+    name: str, dimensions: tuple[str, ...], facts: Facts
+) -> None:
+    assert not_shown([Tally(name, dimensions, list)], facts) == set()
+    more = Tally(name, (*dimensions, "a_new_dimension"), list)
+    assert not_shown([more], facts) == {f"{name}.a_new_dimension"}
 
 
 _COUNTED = frozenset({*server_statements._KINDS, "stats_since"}).union(
