@@ -9,23 +9,24 @@ Method. A plan of one stage is run with the default telemetry, then one with ful
 trial is on a fresh copy of the same data, after a CHECKPOINT. Within its window the recorder, which
 is the run's own, is told block by block whether to read or not. `watched` is the default, and the
 run's page is served, too, to one who has it open, or its metrics, asked once a second, as a
-dashboard in a hurry would; else the process that serves them is stopped (SIGSTOP). A pair is two
-blocks side by side, in random order: default and none, watched and default; full and none. Blocks
-begin and end with the seconds that the driver counts by, and are short, since this noise is of
-seconds: of 7 s each, and four times as long, intervals were twice as wide. Printed is the ratio of
-committed transactions a second: the Hodges-Lehmann estimate over all pairs with its 95% interval;
-and what the recorder's thread took of a CPU by its own account, what the server's process that
-answers it did, and the process that serves: where both CPUs are busy, their share of all CPUs is
-what is missing elsewhere, and is known far better than the ratio.
+dashboard in a hurry would; else no glance is taken for it, and the process that serves them is
+stopped (SIGSTOP) and told nothing: what had waited for it would be read when it goes on. A pair is
+two blocks side by side, in random order: default and none, watched and default; full and none.
+Blocks begin and end with the seconds that the driver counts by, and are short, since this noise is
+of seconds: of 7 s each, and four times as long, intervals were twice as wide. Printed is the ratio
+of committed transactions a second: the Hodges-Lehmann estimate over all pairs with its 95%
+interval; and what the recorder's thread took of a CPU by its own account, what the server's process
+that answers it did, and the process that serves: where both CPUs are busy, their share of all CPUs
+is what is missing elsewhere, and is known far better than the ratio.
 
 synchronous_commit is off, so that both CPUs are busy and each microsecond of watching is missing
 elsewhere: where commits wait for a disk, watching costs less. Snapshots, which are read at both
 ends of a window, are not in the ratios: what they take is printed for one window.
 
-Limits. The recorder's session stays connected in blocks without telemetry, and the events of the
-run are told to the server of the page, stopped or not. Who has the page open reads its events
-here, as a browser on another host would; drawing them is not counted. Of each block the first 50 ms
-may be those of the one before. Blocks of seconds on one machine.
+Limits. The recorder's session stays connected in blocks without telemetry. Who has the page open
+reads its events here, as a browser on another host would; drawing them is not counted. Of each
+block the first 50 ms may be those of the one before, and a glance is of all seconds since the last.
+Blocks of seconds on one machine.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ from package import package_exit_code
 
 import pgdyno
 from pgdyno import api
+from pgdyno.model.glance import Glance
 from pgdyno.model.plan import Telemetry
 from pgdyno.model.progress import DriveProgress, Event
 from pgdyno.model.run import Series, TallySeries, TelemetryReport
@@ -62,7 +64,7 @@ from pgdyno.sample.recorder import Readable, Recorder
 from pgdyno.sample.sampler import Snapshot
 from pgdyno.stats.interval import estimate
 from pgdyno.store import RunFile
-from pgdyno.trial import servers, window
+from pgdyno.trial import looking_on, servers, window
 
 # By the telemetry that a plan asks for.
 PAIRS: dict[Telemetry, tuple[tuple[str, str], ...]] = {
@@ -135,6 +137,8 @@ class Switch:
     seed: int
     viewer: Viewer
     way: str = "none"
+    may_look: threading.Event = field(default_factory=threading.Event)
+    serving: list[psutil.Process] = field(default_factory=list)  # to be found once: it costs
     blocks: list[list[Block]] = field(default_factory=list)
     on_s: Counter[str] = field(default_factory=Counter)
     serving_s: float = 0.0  # of CPU, that the process which serves took while it was asked
@@ -160,6 +164,7 @@ class Switch:
         """The driver counts by whole seconds since it began: so do these."""
         mine: list[Block] = []
         self.blocks.append(mine)
+        self._rest()
         random = np.random.default_rng([self.seed, len(self.blocks)])
         second = ceil(time.monotonic() - begun_s)
         _sleep_until(begun_s + second)
@@ -173,17 +178,16 @@ class Switch:
                     self._while(way, begun_s + second)
                     mine.append(Block(number, int(index), way, begin_ns, time.time_ns()))
         self.way = "none"
+        self.go_on()
 
     def _while(self, way: str, end_s: float) -> None:
         self.way = way
         self.on_s[way] += self.block_s
         ended = threading.Event()
         asking = threading.Thread(target=self.viewer.look, args=(ended,))
-        serving = list(_serving()) if way == "watched" else []
-        before_s = (sum(map(cpu_s, serving)), _ran_s(self.backends))
+        before_s = (sum(map(cpu_s, self.serving)), _ran_s(self.backends))
         if way == "watched":
-            for one in serving:
-                one.send_signal(signal.SIGCONT)
+            self.go_on()
             asking.start()
         _sleep_until(end_s)
         if way != "none":
@@ -191,9 +195,19 @@ class Switch:
         if way == "watched":
             ended.set()
             asking.join()
-            for one in serving:
-                one.send_signal(signal.SIGSTOP)
-            self.serving_s += sum(map(cpu_s, serving)) - before_s[0]
+            self._rest()
+            self.serving_s += sum(map(cpu_s, self.serving)) - before_s[0]
+
+    def _rest(self) -> None:
+        self.may_look.clear()
+        for one in self.serving:
+            one.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let it serve: blocks that are watched, and all that is no window."""
+        for one in self.serving:
+            one.send_signal(signal.SIGCONT)
+        self.may_look.set()
 
 
 def _sleep_until(at_s: float) -> None:
@@ -233,6 +247,24 @@ def switched(switch: Switch) -> type[Recorder]:
             return super()._next_word()
 
     return Switched
+
+
+def told_while_watched(switch: Switch, here: api.Address) -> api.Audience:
+    """The audience; of a window it is told, and glances are taken, while somebody looks alone."""
+    switch.may_look.set()
+
+    class Told(api.Audience):
+        def _due(self) -> Any:  # noqa: ANN401  as its base has
+            switch.may_look.wait()
+            return super()._due()
+
+    class Glancing(looking_on.Glances):
+        def next(self) -> Glance:
+            switch.may_look.wait()
+            return super().next()
+
+    looking_on.Glances = Glancing  # type: ignore[misc]
+    return Told(switch.hear, here, here)
 
 
 def plan_of(wanted: argparse.Namespace, switch: Switch) -> pgdyno.Plan:
@@ -296,19 +328,16 @@ def measured(wanted: argparse.Namespace, telemetry: Telemetry) -> dict[str, Any]
     path = wanted.out.with_name(f"{wanted.out.stem}-{telemetry}.sqlite")
     # One records this host, the others a server each.
     window.Recorder = servers.Recorder = switched(switch)  # type: ignore[attr-defined]
-    here = api.Address("127.0.0.1", 0)
-    with api.Audience(switch.hear, here, here) as audience:
+    with told_while_watched(switch, api.Address("127.0.0.1", 0)) as audience:
+        switch.serving = list(_serving())
         if wanted.watched == "page":
             viewer.open_page(audience.page_url or "")
         else:
             viewer.metrics = audience.metrics_url or ""
-        for one in _serving():
-            one.send_signal(signal.SIGSTOP)
         try:
             pgdyno.run(plan_of(wanted, switch), out=path, on_event=audience)
         finally:
-            for one in _serving():
-                one.send_signal(signal.SIGCONT)
+            switch.go_on()
     ratios: dict[str, list[float]] = {f"{way} / {base}": [] for way, base in PAIRS[telemetry]}
     costs: list[TelemetryReport] = []
     with RunFile.read(path) as file:
