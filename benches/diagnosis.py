@@ -9,14 +9,15 @@ Method. Each plant of `tests/cluster/plants.py` is a pair of stages of one plan:
 without; a seed draws its dose. A dose counts as ground truth only where taking the plant away
 brings at least 15%, by paired rounds, with the lower end of the 95% interval above 5%; windows of
 others are not scored. Of those that are, the class that diagnosis names first is held against the
-plant's: named, one of two that tie, another, not known. A healthy load that gets a limit of 10% or
+plant's: named, one of two that tie, another, not known. Of two planted at once either may be named
+first, and both must be findings. A healthy load that gets a limit of 10% or
 more is a false alarm; the CPUs at the limit of a closed loop are none. Thresholds may be set on
 even seeds and on PostgreSQL 18 alone, and the score that counts is that of odd ones, and of 15.
 
 Limits. Planted by settings, statements, sessions of others, neighbours on the host and control
-groups of version 1 (as root). Full page images, checkpoints, latches, memory and connections are
-not planted; fewer buffers for subtransactions were, and taking that away brought nothing. All is on
-one machine: the client uses the server's CPUs.
+groups of version 1 (as root). Pages that many want and connections are not planted; fewer buffers
+for subtransactions were, and taking that away brought nothing. All is on one machine: the client
+uses the server's CPUs.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def plan(
             "workload": {"kind": "script", "data": "tpcb", "scale": SCALE, "connections": 1,
                          "file": [f"{next(iter(sides))}.sql"]},
             "protocol": {"rounds": asked.rounds, "warmup_s": 2, "window_s": window_s,
-                         "lowest_rung": "D2"},
+                         "lowest_rung": "D4"},
             "stage": stages,
         },
         bindir=asked.bindir,
@@ -75,18 +76,19 @@ class Scored:
     """A dose, or a healthy load: what its windows say, and what taking the plant away brought."""
 
     name: str
-    limit: str  # planted; empty: healthy
+    limits: tuple[str, ...]  # planted; none: healthy
     seed: int  # of its dose; odd ones are held out
     ratio: float | None = None
     low: float | None = None
     outcomes: tuple[str, ...] = ()  # of windows: the classes named, "unknown", "paced", ...
     gains: tuple[float, ...] = ()  # the bound of what each named first
     holds: tuple[bool, ...] = ()  # of bounds: whether the interval, or less, holds what it brought
+    found: tuple[bool, ...] = ()  # of windows: whether all that was planted is a finding
 
     @property
     def counts(self) -> bool:
         """Whether it is ground truth."""
-        if not self.limit:
+        if not self.limits:
             return True
         return (self.ratio or 0.0) >= LEAST_RATIO and (self.low or 0.0) > LEAST_LOW
 
@@ -110,15 +112,21 @@ def planted(folder: Path, name: str, seed: int, asked: argparse.Namespace) -> Sc
     run = measured(folder, f"{name}-{seed}", sides, plant.window_s or asked.window, asked)
     (found,) = [one for one in pgdyno.diagnose(run.path).stages if one.stage == "planted"]
     ratio, low = removed(run)
+    # What taking two away brings is held against neither's bound.
+    bounded = bounds(found, plant.limits[0]) if len(plant.limits) == 1 else []
     return Scored(
         name,
-        plant.limit,
+        plant.limits,
         seed,
         ratio,
         low,
         tuple(map(named, found.windows)),
         tuple(map(bound, found.windows)),
-        tuple(ratio is not None and ratio <= gain.high for gain in bounds(found, plant.limit)),
+        tuple(ratio is not None and ratio <= gain.high for gain in bounded),
+        tuple(
+            all(one.answer(limit).verdict == "finding" for limit in plant.limits)
+            for one in found.windows
+        ),
     )
 
 
@@ -143,7 +151,7 @@ def unplanted(folder: Path, name: str, seed: int, asked: argparse.Namespace) -> 
     sides = {"healthy": healthy(name, seed)}
     run = measured(folder, f"{name}-{seed}", sides, asked.window, asked)
     (found,) = pgdyno.diagnose(run.path).stages
-    return Scored(name, "", seed, outcomes=tuple(map(named, found.windows)),
+    return Scored(name, (), seed, outcomes=tuple(map(named, found.windows)),
                   gains=tuple(map(bound, found.windows)))  # fmt: skip
 
 
@@ -174,17 +182,22 @@ def wilson(hits: int, of: int) -> tuple[float, float]:
 
 def print_score(title: str, scored: Sequence[Scored]) -> None:
     """How often plants were named, of those doses that count."""
-    counting = [one for one in scored if one.limit and one.counts]
-    windows = [(one.limit, outcome) for one in counting for outcome in one.outcomes]
-    first = sum(outcome == limit for limit, outcome in windows)
-    among = sum(limit in outcome.split(" or ") for limit, outcome in windows)
-    unknown = sum(outcome == "unknown" for _, outcome in windows)
+    counting = [one for one in scored if one.limits and one.counts]
+    windows = [
+        ({*one.limits}, {*outcome.split(" or ")}) for one in counting for outcome in one.outcomes
+    ]
+    first = sum(told <= there for there, told in windows)
+    among = sum(bool(told & there) for there, told in windows)
+    unknown = sum(told == {"unknown"} for _, told in windows)
     low, high = wilson(first, len(windows))
-    doses = sum(bool(one.limit) for one in scored)
+    doses = sum(bool(one.limits) for one in scored)
     print(f"{title}: {len(counting)} of {doses} doses count;"
           f" of {len(windows)} windows {first} name the plant alone"
           f" ({low:.0%} to {high:.0%}), {among} it or another one, of {unknown} nothing is known"
           )  # fmt: skip
+    both = [found for one in counting if len(one.limits) > 1 for found in one.found]
+    if both:
+        print(f"{title}: of two planted at once both are findings in {sum(both)} of {len(both)}")
     holds = [hold for one in counting for hold in one.holds]
     if holds:
         low, high = wilson(sum(holds), len(holds))
@@ -204,7 +217,7 @@ def print_confusion(scored: Sequence[Scored]) -> None:
 def print_alarms(scored: Sequence[Scored]) -> None:
     """How often a healthy load was said to have a limit."""
     windows = [
-        (outcome, gain) for one in scored if not one.limit
+        (outcome, gain) for one in scored if not one.limits
         for outcome, gain in zip(one.outcomes, one.gains, strict=True)
     ]  # fmt: skip
     alarms = sum(gain >= ALARM and outcome != "cpu" for outcome, gain in windows)

@@ -122,7 +122,7 @@ def test_the_second_is_told_who_has_the_server(server: Connection) -> None:
     try:
         target.begin_fixture("other")
         before = server_facts(server)
-        told = r"another pgdyno has the server .*: process \d+ on host \S+ since 20\d\d-.* \(role"
+        told = r"another pgdyno has the server .*: process \d+ on host \S+ since 20[\d: -]+ UTC \("
         with pytest.raises(TargetError, match=told):
             RunningTarget(conninfo_of(server.to("postgres")))
         assert server_facts(server) == before

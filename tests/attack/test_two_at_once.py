@@ -29,7 +29,7 @@ from tests.reachable import reachable_folder
 from tests.waiting import DEADLINE_S
 
 cluster = pytest.mark.cluster
-WHO = r"process \d+ on host \S+ since 20\d\d-.* \(role"
+WHO = r"process \d+ on host \S+ since 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC \(role"
 
 
 @pytest.fixture(scope="module")

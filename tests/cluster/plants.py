@@ -44,7 +44,7 @@ class Side:
 class Plant:
     """A limit in doses, and the same load without it."""
 
-    limit: str  # the class that is to be named
+    limits: tuple[str, ...]  # the class that is to be named; of two at once any, or both
     draw: Callable[[Random], tuple[Side, Side]]  # with it, without it
     since: int = 12  # major version of the server
     window_s: int = 0  # that it takes; 0: any does
@@ -55,10 +55,9 @@ class Plant:
 
 
 OFF = {"synchronous_commit": "off"}
-UPDATE = (
-    "\\set id random(1, 100000)\n"
-    "UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :id;\n"
-)
+_ROWS = SCALE * 100_000
+_UPDATE = "UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :id;\n"
+UPDATE = f"\\set id random(1, 100000)\n{_UPDATE}"
 
 
 def reading(rows: int = 100_000) -> str:
@@ -91,16 +90,21 @@ def _summing(rows: int) -> str:
     return f"SELECT sum(n) FROM generate_series(1, {rows}) AS n;\n"
 
 
-def _asking(times: int, *, at_once: bool) -> str:
+def _asking(times: int, *, at_once: bool, then: str = "") -> str:
     """Rows one after another in a transaction, each in a round trip of its own, or all in one."""
     begin, end = ("\\startpipeline\n", "\\endpipeline\n") if at_once else ("", "")
     one = "SELECT abalance FROM pgbench_accounts WHERE aid = :id;\n"
-    return f"\\set id random(1, 100000)\n{begin}BEGIN;\n{one * times}COMMIT;\n{end}"
+    return f"\\set id random(1, 100000)\n{begin}BEGIN;\n{one * times}{then}COMMIT;\n{end}"
 
 
 def _writing(size: int) -> str:
     """WAL of a size, and nothing else."""
     return f"SELECT pg_logical_emit_message(true, 'plant', repeat('x', {size}));\n"
+
+
+def _updating_all() -> str:
+    """A row of any page of the table."""
+    return f"\\set id random(1, {_ROWS})\n{_UPDATE}"
 
 
 def _hot(rows: int) -> str:
@@ -147,6 +151,17 @@ def limited(controller: str, limits: Mapping[str, str]) -> Beside:
             yield
 
     return beside
+
+
+@contextmanager
+def uncached(server: Server) -> Iterator[None]:
+    """What the kernel keeps of the data is not charged to who read them before: it is let go."""
+    os.sync()
+    for path in (server.data / "base").rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    yield
 
 
 @contextmanager
@@ -253,19 +268,54 @@ def _dead_rows(draw: Random) -> tuple[Side, Side]:
     return replace(free, beside=(old_snapshot,)), free
 
 
+def _full_pages(draw: Random) -> tuple[Side, Side]:
+    """Rows of pages that were not changed since the checkpoint before the load."""
+    few = {**OFF, "wal_buffers": "64kB", "full_page_writes": "on"}
+    on = Side(_updating_all(), draw.randint(4, 10), few)
+    return on, replace(on, settings={**few, "full_page_writes": "off"})
+
+
+def _checkpoints(draw: Random) -> tuple[Side, Side]:
+    """A device that takes so many bytes a second, and all that was changed at once, often."""
+    mib = draw.randint(40, 80)
+    slow = limited("blkio", {"blkio.throttle.write_bps_device": f"DEVICE {mib * 1024**2}"})
+    calm = {**OFF, "full_page_writes": "off", "shared_buffers": "1GB", "wal_buffers": "1MB"}
+    often = {"max_wal_size": "48MB", "min_wal_size": "32MB", "checkpoint_completion_target": "0"}
+    seldom = Side(_updating_all(), draw.randint(4, 8), calm, beside=(slow,))
+    return replace(seldom, settings={**calm, **often}), seldom
+
+
+def _memory(draw: Random) -> tuple[Side, Side]:
+    """A control group that holds less than what is read, without swap."""
+    free = Side(reading(_ROWS), draw.randint(3, 8), {"shared_buffers": "16MB"})
+    held = limited("memory", {"memory.limit_in_bytes": f"{draw.randint(100, 250)}M"})
+    return replace(free, beside=(held, uncached)), free
+
+
+def _flush_and_round_trips(draw: Random) -> tuple[Side, Side]:
+    """Two limits at once: commits that wait, behind rows that are asked for one by one."""
+    times = draw.randint(5, 15)
+    both = Side(_asking(times, at_once=False, then=_UPDATE), 1)
+    return both, Side(_asking(times, at_once=True, then=_UPDATE), 1, OFF)
+
+
 PLANTS = {
-    "flush": Plant("flush", _flush),
-    "slow_device": Plant("flush", _slow_device),
-    "held_rows": Plant("row_locks", _held_rows),
-    "lock_hog": Plant("row_locks", _lock_hog),
-    "client": Plant("client", _client),
-    "cpu": Plant("cpu", _cpu),
-    "reads": Plant("reads", _reads, since=DIRECT_IO),
-    "neighbours": Plant("neighbours", _neighbours),
-    "throttled": Plant("neighbours", _throttled),
-    "round_trips": Plant("round_trips", _round_trips),
-    "wal_volume": Plant("wal_insertion", _wal_volume),
-    "dead_rows": Plant("dead_rows", _dead_rows, window_s=24),
+    "flush": Plant(("flush",), _flush),
+    "slow_device": Plant(("flush",), _slow_device),
+    "held_rows": Plant(("row_locks",), _held_rows),
+    "lock_hog": Plant(("row_locks",), _lock_hog),
+    "client": Plant(("client",), _client),
+    "cpu": Plant(("cpu",), _cpu),
+    "reads": Plant(("reads",), _reads, since=DIRECT_IO),
+    "neighbours": Plant(("neighbours",), _neighbours),
+    "throttled": Plant(("neighbours",), _throttled),
+    "round_trips": Plant(("round_trips",), _round_trips),
+    "wal_volume": Plant(("wal_insertion",), _wal_volume),
+    "dead_rows": Plant(("dead_rows",), _dead_rows, window_s=24),
+    "full_pages": Plant(("full_pages",), _full_pages),
+    "checkpoints": Plant(("checkpoints",), _checkpoints, window_s=36),
+    "memory": Plant(("memory",), _memory),
+    "flush_and_round_trips": Plant(("flush", "round_trips"), _flush_and_round_trips),
 }
 
 

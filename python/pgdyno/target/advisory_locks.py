@@ -85,5 +85,6 @@ def use_of(session: psycopg.Connection[Any], server: str) -> str | None:
 def _holder(application: str, backend: int, role: str) -> str:
     match application.split(" ", 3):
         case ["pgdyno", pid, since, host]:
-            return f"process {pid} on host {host} since {since} (role {role}, backend {backend})"
+            at = since.replace("T", " ").replace("Z", " UTC")
+            return f"process {pid} on host {host} since {at} (role {role}, backend {backend})"
     return f"application {application!r} (role {role}, backend {backend})"
