@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from plotly.offline import get_plotlyjs
 from pydantic import TypeAdapter
 
 from pgdyno.analysis.answer_facts import Doubt
@@ -327,3 +328,13 @@ def test_a_stage_after_the_first_is_told_once_though_that_is_also_the_one_before
 
     assert text.count("neither is beyond the other") == 1
     assert "neither is beyond the other; look again" in text
+
+
+def test_the_plotly_that_comes_with_pgdyno_is_read_once_by_the_browser() -> None:
+    """A version of another form would be read twice, and open slower, without a word."""
+    whole = get_plotlyjs()
+    once = html.parsed_once(whole)
+    assert len(once) == len(whole) + 2
+    assert ": this, (() => {" in once
+    assert once.rstrip().endswith("})));")
+    assert html.parsed_once("(() => {})();") == "(() => {})();"
