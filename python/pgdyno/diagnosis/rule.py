@@ -64,6 +64,7 @@ class Found:
     figures: tuple[Figure, ...]
     caps: Mapping[str, float] = field(default_factory=dict)  # utilisation of what is left, by name
     is_cpu_work: bool = False  # it is a part of what the CPUs do for the load, and needed
+    behind: tuple[str, ...] = ()  # classes whose time this takes: it comes before them
 
 
 @dataclass(frozen=True, slots=True)

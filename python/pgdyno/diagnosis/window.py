@@ -41,7 +41,7 @@ THRESHOLDS = {
     "named": Threshold(0.80, "chance to come first, from which on one limit is named"),
     "tie": Threshold(0.10, "chance to come first, from which on another one may be it"),
     "held": Threshold(0.50, "of a class, that came from locks others wait for"),
-    "takes_cpus": Threshold(0.15, "of throughput, for which what takes CPUs comes before them"),
+    "before": Threshold(0.15, "of throughput, for which what takes another's time comes before it"),
     "untold": Threshold(0.25, "of session time, that no class has: more may be the limit"),
     "little": Threshold(0.01, "of session time, from which on a part is shown"),
 }
@@ -58,6 +58,7 @@ class _Ranked:
     gain: Draws  # as a ratio
     held: float  # part of it that came from waits for locks
     is_cpu_work: bool  # what the CPUs do for the load
+    behind: tuple[str, ...]  # classes whose time it takes
 
 
 def diagnose_window(window: WindowFacts) -> WindowDiagnosis:
@@ -119,7 +120,7 @@ def _asked(
         gain=Gain(low, bound, high, cap, rule.may_save),
         knobs=tuple(_knob(one) for one in rule.knobs if one.name not in window.client),
     )  # fmt: skip
-    return answer, _Ranked(name, rule, gain, _held(rule, account), found.is_cpu_work)
+    return answer, _Ranked(name, rule, gain, _held(rule, account), found.is_cpu_work, found.behind)
 
 
 def _held(rule: Rule, account: object) -> float:
@@ -150,14 +151,17 @@ def _ranking(
     """Who comes first, and how sure that is.
 
     What only takes time because others wait for the locks that it holds is told beside them, and
-    the CPUs beside what takes them: free CPUs would bring more than any part of their work.
+    the CPUs beside what takes them: free CPUs would bring more than any part of their work. So is
+    a class beside what is behind its waits.
     """
     queue = next((one for one in ranked if one.name == _LOCKS), None)
     limit = THRESHOLDS["held"].value
     rivals = [one for one in ranked if queue is None or one is queue or one.held < limit]
-    least = 1 + THRESHOLDS["takes_cpus"].value
-    if any(one.rule.takes_cpus and float(one.gain[0]) >= least for one in rivals):
+    large = [one for one in rivals if float(one.gain[0]) >= 1 + THRESHOLDS["before"].value]
+    if any(one.rule.takes_cpus for one in large):
         rivals = [one for one in rivals if not one.is_cpu_work]
+    followers = {name for one in large for name in one.behind}
+    rivals = [one for one in rivals if one.name not in followers]
     if not rivals:
         return "balanced", (), {}
     gain = np.stack([one.gain for one in rivals])

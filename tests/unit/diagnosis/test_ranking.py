@@ -85,6 +85,21 @@ def test_others_who_take_much_of_full_cpus_come_before_them(others: float, limit
         assert "then the CPUs would be full" in found.sentence
 
 
+def test_full_page_images_come_before_the_waits_for_wal_that_they_fill() -> None:
+    """Free of insertion, these waits would be gone as well: but nobody can have that."""
+    found = diagnose_window(PLANTED["full_pages"])
+    assert found.limits == ("full_pages",)
+    assert found.answer("wal_insertion").verdict == "finding", "told beside them"
+
+
+@pytest.mark.parametrize(("again", "limits"), [(580.0, {"memory"}), (30.0, {"memory", "reads"})])
+def test_pages_that_are_read_again_are_memorys(again: float, limits: set[str]) -> None:
+    rates = {"psi.memory.some_s": 0.6, "vm.refaulted_pages": again}
+    found = diagnose_window(a_window({"read": 0.6, "flush": 0.2, RUNNING: 0.2}, rates=rates))
+    assert set(found.limits) == limits
+    assert found.answer("reads").verdict == "finding"
+
+
 def test_a_thread_that_is_always_wanted_is_the_limit_beside_others_that_take_its_cpu() -> None:
     """Half of what it is wanted others have its CPU: that is theirs, and the rest its own."""
     window = a_window(

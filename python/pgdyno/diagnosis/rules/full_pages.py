@@ -37,7 +37,8 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
         fact = (
             f"{of_wal}, and sessions wait for its volume {share_text(float(volume[0]))} of the time"
         )
-        return Found(fact, volume * part, figures, caps_of(seen.window))
+        caps = caps_of(seen.window)
+        return Found(fact, volume * part, figures, caps, behind=("wal_insertion",))
     if float(flush[0]) >= rule.limit("flush"):
         return NotKnown(
             f"{of_wal}, and sessions wait for flushes: whether these take longer for them is not"

@@ -21,22 +21,29 @@ from pgdyno.model.units import share_text
 _STALLED = "psi.memory.some_s"
 _SWAP = ("vm.swap_in_pages", "vm.swap_out_pages")
 _RECLAIM = "vm.allocation_stalls"
+_REFAULTED = "vm.refaulted_pages"
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
-    """Share of time in which a task waits for memory; swapping and reclaim tell as well."""
+    """Share of time in which a task waits for memory; swapping and reclaim tell as well.
+
+    A page that is read again since it was thrown away too early is memory's, though it is read.
+    """
     window = seen.window
     stalled, swapped = window.per_s(_STALLED), window.per_s(*_SWAP)
-    reclaimed = window.per_s(_RECLAIM)
+    reclaimed, again = window.per_s(_RECLAIM), window.per_s(_REFAULTED)
     figures = evidence(
         figure("time in which a task waits for memory", stalled, "share", rule.limit("stalled")),
         figure("pages swapped", swapped, "1/s", rule.limit("swapped")),
         figure("times a task had to free memory first", reclaimed, "1/s"),
+        figure("pages read again that were freed too early", again, "1/s"),
     )
     if stalled is not None and stalled >= rule.limit("stalled"):
         share = min(0.9, stalled)
         fact = f"some task waits for memory {share_text(stalled)} of the time"
-        return Found(fact, np.full(1, share), figures)
+        asked = window.per_s("database.blocks_read")
+        are_reads = asked and again is not None and again >= rule.limit("again") * asked
+        return Found(fact, np.full(1, share), figures, behind=("reads",) if are_reads else ())
     if swapped is not None and swapped >= rule.limit("swapped"):
         return NotKnown(
             f"{swapped:,.0f} pages a second are swapped, and how long that holds tasks up is not"
@@ -58,6 +65,7 @@ RULE = Rule(
     thresholds={
         "stalled": Threshold(0.01, "of time, in which some task waits for memory"),
         "swapped": Threshold(100.0, "pages a second"),
+        "again": Threshold(0.50, "pages read again for each page that the server asks for"),
     },
     confounders=(
         "Pages that are touched for the first time after the start are reclaim's as well.",
