@@ -82,8 +82,8 @@ _SAID = (
     " server, {snapshots_ms_a_window:.0f} ms for the snapshots of a window"
 )
 _SERVING = (
-    "serving the {watched}: {serving_percent:.2f}% of a CPU,"
-    " {served_bytes_per_s:,.0f} bytes a second"
+    "serving the {watched}: {serving_percent:.2f}% of a CPU, and {telling_percent:.2f}% in this"
+    " process, what reads it here included; {served_bytes_per_s:,.0f} bytes a second"
 )
 
 
@@ -141,6 +141,7 @@ class Switch:
     serving: list[psutil.Process] = field(default_factory=list)  # to be found once: it costs
     blocks: list[list[Block]] = field(default_factory=list)
     on_s: Counter[str] = field(default_factory=Counter)
+    own_s: Counter[str] = field(default_factory=Counter)  # of CPU, that this process took
     serving_s: float = 0.0  # of CPU, that the process which serves took while it was asked
     backends: list[int] = field(default_factory=list)  # that answer the samplers
     backends_s: float = 0.0  # of CPU, that these took while they were asked
@@ -185,7 +186,7 @@ class Switch:
         self.on_s[way] += self.block_s
         ended = threading.Event()
         asking = threading.Thread(target=self.viewer.look, args=(ended,))
-        before_s = (sum(map(cpu_s, self.serving)), _ran_s(self.backends))
+        before_s = (sum(map(cpu_s, self.serving)), _ran_s(self.backends), time.process_time())
         if way == "watched":
             self.go_on()
             asking.start()
@@ -197,6 +198,7 @@ class Switch:
             asking.join()
             self._rest()
             self.serving_s += sum(map(cpu_s, self.serving)) - before_s[0]
+        self.own_s[way] += time.process_time() - before_s[2]
 
     def _rest(self) -> None:
         self.may_look.clear()
@@ -366,8 +368,14 @@ def _cpu(costs: Sequence[TelemetryReport], switch: Switch) -> dict[str, float]:
     return {"of_a_cpu_percent": 100 * read_s / on_s,
             "backend_percent": 100 * switch.backends_s / on_s,
             "serving_percent": 100 * switch.serving_s / watched_s,
+            "telling_percent": 100 * (switch.own_s["watched"] / watched_s - _usual(switch)),
             "served_bytes_per_s": switch.viewer.got_bytes / watched_s,
             "snapshots_ms_a_window": 1e3 * snapshots_s / max(1, len(costs))}  # fmt: skip
+
+
+def _usual(switch: Switch) -> float:
+    """What the run's own process takes of a CPU while it samples and nobody looks."""
+    return switch.own_s["default"] / max(1, switch.on_s["default"])
 
 
 def compare(wanted: argparse.Namespace) -> None:
