@@ -38,7 +38,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -141,7 +141,7 @@ class Switch:
     serving: list[psutil.Process] = field(default_factory=list)  # to be found once: it costs
     blocks: list[list[Block]] = field(default_factory=list)
     on_s: Counter[str] = field(default_factory=Counter)
-    own_s: Counter[str] = field(default_factory=Counter)  # of CPU, that this process took
+    own_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))  # of CPU, by us
     serving_s: float = 0.0  # of CPU, that the process which serves took while it was asked
     backends: list[int] = field(default_factory=list)  # that answer the samplers
     backends_s: float = 0.0  # of CPU, that these took while they were asked
