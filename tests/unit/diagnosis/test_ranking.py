@@ -100,6 +100,18 @@ def test_pages_that_are_read_again_are_memorys(again: float, limits: set[str]) -
     assert found.answer("reads").verdict == "finding"
 
 
+def test_reads_of_pages_that_were_freed_too_early_take_memorys_time_though_few_tasks_stall() -> (
+    None
+):
+    """The kernel calls it a stall where nothing else could run: 12% of the time, planted."""
+    rates = {"psi.memory.some_s": 0.12, "vm.refaulted_pages": 580.0}
+    found = diagnose_window(a_window({"read": 0.6, "flush": 0.2, RUNNING: 0.2}, rates=rates))
+    gain = found.answer("memory").gain
+    assert gain is not None
+    assert gain.low > 2.0
+    assert gain.may_save
+
+
 def test_a_thread_that_is_always_wanted_is_the_limit_beside_others_that_take_its_cpu() -> None:
     """Half of what it is wanted others have its CPU: that is theirs, and the rest its own."""
     window = a_window(

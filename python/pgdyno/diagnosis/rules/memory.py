@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pgdyno.analysis.diagnosis_facts import Figure
 from pgdyno.diagnosis import needs
 from pgdyno.diagnosis.rule import (
     Cleared,
@@ -39,11 +40,10 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
         figure("pages read again that were freed too early", again, "1/s"),
     )
     if stalled is not None and stalled >= rule.limit("stalled"):
-        share = min(0.9, stalled)
         fact = f"some task waits for memory {share_text(stalled)} of the time"
-        asked = window.per_s("database.blocks_read")
-        are_reads = asked and again is not None and again >= rule.limit("again") * asked
-        return Found(fact, np.full(1, share), figures, behind=("reads",) if are_reads else ())
+        return _read_again(seen, rule, fact, figures) or Found(
+            fact, np.full(1, min(0.9, stalled)), figures
+        )
     if swapped is not None and swapped >= rule.limit("swapped"):
         return NotKnown(
             f"{swapped:,.0f} pages a second are swapped, and how long that holds tasks up is not"
@@ -56,6 +56,17 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
         f"tasks wait for memory {share_text(stalled)} of the time, limit"
         f" {share_text(rule.limit('stalled'))}", figures,
     )  # fmt: skip
+
+
+def _read_again(seen: Seen, rule: Rule, fact: str, figures: tuple[Figure, ...]) -> Found | None:
+    """Where most pages are read again: their reads are not called stalls while others run."""
+    again, asked = (seen.window.per_s(one) for one in (_REFAULTED, "database.blocks_read"))
+    if not seen.account.sessions or not asked or (again or 0.0) < rule.limit("again") * asked:
+        return None
+    share = (seen.share("read") + seen.inside("read")) * min(1.0, (again or 0.0) / asked)
+    told = f"sessions read pages again that were freed too early {share_text(float(share[0]))}"
+    figures = (*figures, seen.figure("in reads of such pages", share))
+    return Found(f"{fact}, and {told} of theirs", share, figures, behind=("reads",))
 
 
 RULE = Rule(
@@ -78,4 +89,5 @@ RULE = Rule(
         Knob("more memory", "Or a higher limit of the control group."),
     ),
     answer=answer,
+    may_save="the CPU time of freeing memory and of reading again",
 )
