@@ -155,7 +155,7 @@ PLANTED: dict[str, WindowFacts] = {
 }  # fmt: skip
 """What each rule finds."""
 
-FIRST = {"full_pages": ("wal_insertion",), "dead_rows": ("cpu",)}
+FIRST = {"dead_rows": ("cpu",)}
 """Classes that may come before the planted one: they are what it costs."""
 
 NEEDED: dict[str, tuple[WindowFacts, str]] = {
