@@ -65,6 +65,7 @@ class Found:
     caps: Mapping[str, float] = field(default_factory=dict)  # utilisation of what is left, by name
     is_cpu_work: bool = False  # it is a part of what the CPUs do for the load, and needed
     behind: tuple[str, ...] = ()  # classes whose time this takes: it comes before them
+    to_spare: bool = False  # most of it is idle: what sessions wait for comes before it
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,7 @@ class _Ranked:
     held: float  # part of it that came from waits for locks
     is_cpu_work: bool  # what the CPUs do for the load
     behind: tuple[str, ...]  # classes whose time it takes
+    to_spare: bool  # most of it is idle
 
 
 def diagnose_window(window: WindowFacts) -> WindowDiagnosis:
@@ -120,7 +121,9 @@ def _asked(
         gain=Gain(low, bound, high, cap, rule.may_save),
         knobs=tuple(_knob(one) for one in rule.knobs if one.name not in window.client),
     )  # fmt: skip
-    return answer, _Ranked(name, rule, gain, _held(rule, account), found.is_cpu_work, found.behind)
+    return answer, _Ranked(
+        name, rule, gain, _held(rule, account), found.is_cpu_work, found.behind, found.to_spare
+    )
 
 
 def _held(rule: Rule, account: object) -> float:
@@ -152,7 +155,8 @@ def _ranking(
 
     What only takes time because others wait for the locks that it holds is told beside them, and
     the CPUs beside what takes them: free CPUs would bring more than any part of their work. So is
-    a class beside what is behind its waits.
+    a class beside what is behind its waits, and CPUs that are mostly idle beside what sessions wait
+    for: the few that run wait for nobody there.
     """
     queue = next((one for one in ranked if one.name == _LOCKS), None)
     limit = THRESHOLDS["held"].value
@@ -161,6 +165,8 @@ def _ranking(
     if any(one.rule.takes_cpus for one in large):
         rivals = [one for one in rivals if not one.is_cpu_work]
     followers = {name for one in large for name in one.behind}
+    if any(not one.is_cpu_work for one in large):
+        followers |= {one.name for one in rivals if one.to_spare}
     rivals = [one for one in rivals if one.name not in followers]
     if not rivals:
         return "balanced", (), {}

@@ -92,6 +92,18 @@ def test_full_page_images_come_before_the_waits_for_wal_that_they_fill() -> None
     assert found.answer("wal_insertion").verdict == "finding", "told beside them"
 
 
+@pytest.mark.parametrize(("idle", "limit"), [(4.7, "flush"), (0.2, "cpu")])
+def test_cpus_that_are_mostly_idle_are_told_beside_what_is_waited_for(
+    idle: float, limit: str
+) -> None:
+    """One session that asked row by row and committed: its CPU time went with the waits, x4.8."""
+    busy = full_host(server=(8.0 - idle) * 0.8, driver=(8.0 - idle) * 0.2, others=0.0)
+    rates = busy | {"cpu.idle_s": idle}
+    found = diagnose_window(a_window({RUNNING: 0.5, "flush": 0.3, IN_FLIGHT: 0.2}, rates=rates))
+    assert found.limits == (limit,)
+    assert found.answer("cpu").verdict == "finding", "told beside it"
+
+
 @pytest.mark.parametrize(("again", "limits"), [(580.0, {"memory"}), (30.0, {"memory", "reads"})])
 def test_pages_that_are_read_again_are_memorys(again: float, limits: set[str]) -> None:
     rates = {"psi.memory.some_s": 0.6, "vm.refaulted_pages": again}

@@ -57,14 +57,18 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     )
     caps = caps_of(seen.window, server=0.0)
     caps.pop("CPUs", None)  # what the client takes of them is the CPUs' again
-    return Found(fact, share, figures, caps, is_cpu_work=True)
+    to_spare = use is not None and use.idle >= rule.limit("idle")
+    return Found(fact, share, figures, caps, is_cpu_work=True, to_spare=to_spare)
 
 
 RULE = Rule(
     number=2,
     title="the CPUs",
     needs=(needs.sessions, needs.cpu_by_process),
-    thresholds={"share": Threshold(0.25, "of session time, that runs or waits for our own")},
+    thresholds={
+        "share": Threshold(0.25, "of session time, that runs or waits for our own"),
+        "idle": Threshold(0.50, "of the host's CPU time: with more idle, waits come first"),
+    },
     confounders=(
         "Spinning, checksums and compression of full page images are CPU time as well.",
         "Few sessions that run most of their time leave CPUs idle: more of them use what is left.",
