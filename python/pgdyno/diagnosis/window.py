@@ -33,7 +33,17 @@ from pgdyno.analysis.window_facts import WindowFacts
 from pgdyno.catalog import entries
 from pgdyno.diagnosis import sentences
 from pgdyno.diagnosis.gate import paced, shut
-from pgdyno.diagnosis.rule import LEAST_GAIN, Cleared, Knob, NotKnown, Rule, Seen, Threshold, gains
+from pgdyno.diagnosis.rule import (
+    LEAST_GAIN,
+    Cleared,
+    Found,
+    Knob,
+    NotKnown,
+    Rule,
+    Seen,
+    Threshold,
+    gains,
+)
 from pgdyno.diagnosis.rules import rules
 
 THRESHOLDS = {
@@ -57,9 +67,7 @@ class _Ranked:
     rule: Rule
     gain: Draws  # as a ratio
     held: float  # part of it that came from waits for locks
-    is_cpu_work: bool  # what the CPUs do for the load
-    behind: tuple[str, ...]  # classes whose time it takes
-    to_spare: bool  # most of it is idle
+    found: Found
 
 
 def diagnose_window(window: WindowFacts) -> WindowDiagnosis:
@@ -121,9 +129,7 @@ def _asked(
         gain=Gain(low, bound, high, cap, rule.may_save),
         knobs=tuple(_knob(one) for one in rule.knobs if one.name not in window.client),
     )  # fmt: skip
-    return answer, _Ranked(
-        name, rule, gain, _held(rule, account), found.is_cpu_work, found.behind, found.to_spare
-    )
+    return answer, _Ranked(name, rule, gain, _held(rule, account), found)
 
 
 def _held(rule: Rule, account: object) -> float:
@@ -163,10 +169,10 @@ def _ranking(
     rivals = [one for one in ranked if queue is None or one is queue or one.held < limit]
     large = [one for one in rivals if float(one.gain[0]) >= 1 + THRESHOLDS["before"].value]
     if any(one.rule.takes_cpus for one in large):
-        rivals = [one for one in rivals if not one.is_cpu_work]
-    followers = {name for one in large for name in one.behind}
-    if any(not one.is_cpu_work for one in large):
-        followers |= {one.name for one in rivals if one.to_spare}
+        rivals = [one for one in rivals if not one.found.is_cpu_work]
+    followers = {name for one in large for name in one.found.behind}
+    if any(not one.found.is_cpu_work for one in large):
+        followers |= {one.name for one in rivals if one.found.to_spare}
     rivals = [one for one in rivals if one.name not in followers]
     if not rivals:
         return "balanced", (), {}

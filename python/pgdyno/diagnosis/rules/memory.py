@@ -60,10 +60,10 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
 
 def _read_again(seen: Seen, rule: Rule, fact: str, figures: tuple[Figure, ...]) -> Found | None:
     """Where most pages are read again: their reads are not called stalls while others run."""
-    again, asked = (seen.window.per_s(one) for one in (_REFAULTED, "database.blocks_read"))
-    if not seen.account.sessions or not asked or (again or 0.0) < rule.limit("again") * asked:
+    again, asked = (seen.window.per_s(one) or 0.0 for one in (_REFAULTED, "database.blocks_read"))
+    if not seen.account.sessions or not asked or again < rule.limit("again") * asked:
         return None
-    share = (seen.share("read") + seen.inside("read")) * min(1.0, (again or 0.0) / asked)
+    share = (seen.share("read") + seen.inside("read")) * min(1.0, again / asked)
     told = f"sessions read pages again that were freed too early {share_text(float(share[0]))}"
     figures = (*figures, seen.figure("in reads of such pages", share))
     return Found(f"{fact}, and {told} of theirs", share, figures, behind=("reads",))
