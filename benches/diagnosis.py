@@ -4,6 +4,7 @@ r"""Does diagnosis name what was planted? Limits planted in doses, and healthy l
     python -m benches.diagnosis --seeds 0,2 --out even.json     # the half to set thresholds on
     python -m benches.diagnosis --seeds 1 --bindir /usr/lib/postgresql/15/bin --out 15.json
     python -m benches.diagnosis --seeds 0 --rounds 2 --only held_rows,paced   # does it work at all?
+    python -m benches.diagnosis --seeds 0 --keep runs   # again: the same run files by today's rules
 
 Method. Each plant of `tests/cluster/plants.py` is a pair of stages of one plan: with it, and
 without; a seed draws its dose. A dose counts as ground truth only where taking the plant away
@@ -96,8 +97,10 @@ class Scored:
 def measured(
     folder: Path, name: str, sides: Mapping[str, Side], window_s: int, asked: argparse.Namespace
 ) -> pgdyno.Run:
-    """The run of these stages."""
+    """The run of these stages; one that was kept is asked again."""
     out = folder / f"{name}.sqlite"
+    if out.exists():
+        return pgdyno.Run(out)
     os.chdir(folder)  # where the scripts lie
     planned = plan(folder, name, sides, window_s, asked)
     with Company(sides, home() / "work" / "data") as listen:
@@ -235,6 +238,7 @@ def main() -> None:
     words.add_argument("--seeds", default="0,1,2,3", help="of doses, with commas; odd: held out")
     words.add_argument("--only", help="names of plants and healthy loads, with commas")
     words.add_argument("--bindir", type=Path, help="an installed PostgreSQL instead of the wheel's")
+    words.add_argument("--keep", type=Path, help="a folder for the run files, which it may hold")
     words.add_argument("--out", type=Path, help="a file for the scores, as JSON")
     asked = words.parse_args()
     known = [*PLANTS, *HEALTHY]
@@ -245,7 +249,8 @@ def main() -> None:
     major = pgdyno.load_plan("faces", bindir=asked.bindir).server.major
     scored: list[Scored] = []
     with tempfile.TemporaryDirectory(prefix="pgdyno-bench-") as scratch:
-        folder = Path(scratch)
+        folder = (asked.keep or Path(scratch)).absolute()
+        folder.mkdir(exist_ok=True)
         folder.chmod(0o755)  # servers run as another user
         for name, seed in product(chosen, map(int, asked.seeds.split(","))):
             if name in PLANTS and major < PLANTS[name].since:
