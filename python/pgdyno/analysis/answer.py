@@ -186,7 +186,7 @@ def further_doubts(
             f"{one.fact} ({one.ident} of the mistakes that reports make)",
             grave=True, simply=one.simply,
         )
-        for one in mistakes if one.verdict == "finding" and one.ident not in _TOLD_ALREADY
+        for one in mistakes if one.verdict == "finding" and one.simply
     ]  # fmt: skip
     if unlike := tuple(one.stage for one in cycles if one.vacuum and one.vacuum.unlike):
         doubts.append(Doubt(
@@ -367,7 +367,6 @@ _CHECKS = (
 )  # fmt: skip
 """Checks of a stage, a verdict that limits the claim, and how: in terms, and for everybody."""
 _NOT_JUDGED = "no verdict: windows were shorter than the work that the settings shift to later"
-_TOLD_ALREADY = {"E4", "E6", "E11", "E14"}
 
 
 def _few(stages: Sequence[StageFacts]) -> list[Doubt]:

@@ -293,7 +293,7 @@ class MistakeFacts:
     rule: str  # what is checked
     verdict: str  # clear | noted (true of many honest runs) | finding | unknown
     fact: str | None  # what was found, or why that is not known
-    simply: str = ""  # what a finding comes to, without a term of the field
+    simply: str = ""  # what a finding comes to, without a term of the field; see `Mistake`
 
 
 @dataclass(frozen=True, slots=True)
