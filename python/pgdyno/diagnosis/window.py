@@ -168,9 +168,9 @@ def _ranking(
     limit = THRESHOLDS["held"].value
     rivals = [one for one in ranked if queue is None or one is queue or one.held < limit]
     large = [one for one in rivals if float(one.gain[0]) >= 1 + THRESHOLDS["before"].value]
-    if any(one.rule.takes_cpus for one in large):
-        rivals = [one for one in rivals if not one.found.is_cpu_work]
     followers = {name for one in large for name in one.found.behind}
+    if any(one.rule.takes_cpus for one in large):
+        followers |= {one.name for one in rivals if one.found.is_cpu_work}
     if any(not one.found.is_cpu_work for one in large):
         followers |= {one.name for one in rivals if one.found.to_spare}
     rivals = [one for one in rivals if one.name not in followers]

@@ -37,8 +37,7 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
         fact = (
             f"{of_wal}, and sessions wait for its volume {share_text(float(volume[0]))} of the time"
         )
-        caps = caps_of(seen.window)
-        return Found(fact, volume * part, figures, caps, behind=("wal_insertion",))
+        return Found(fact, volume * part, figures, caps_of(seen.window), behind=("wal_insertion",))
     if float(flush[0]) >= rule.limit("flush"):
         return NotKnown(
             f"{of_wal}, and sessions wait for flushes: whether these take longer for them is not"
