@@ -11,9 +11,9 @@ without; a seed draws its dose. A dose counts as ground truth only where taking 
 brings at least 15%, by paired rounds, with the lower end of the 95% interval above 5%; windows of
 others are not scored. Of those that are, the class that diagnosis names first is held against the
 plant's: named, one of two that tie, another, not known. Of two planted at once either may be named
-first, and both must be findings. A healthy load that gets a limit of 10% or
-more is a false alarm; the CPUs at the limit of a closed loop are none. Thresholds may be set on
-even seeds and on PostgreSQL 18 alone, and the score that counts is that of odd ones, and of 15.
+first, and both must be findings. A healthy load that gets a limit of 10% or more is a false alarm;
+the CPUs at the limit of a closed loop are none. Thresholds may be set on even seeds and on
+PostgreSQL 18 alone, and the score that counts is that of odd ones, and of 15.
 
 Limits. Planted by settings, statements, sessions of others, neighbours on the host and control
 groups of version 1 (as root). Pages that many want and connections are not planted; fewer buffers

@@ -57,7 +57,13 @@ class Plant:
 OFF = {"synchronous_commit": "off"}
 _ROWS = SCALE * 100_000
 _UPDATE = "UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :id;\n"
-UPDATE = f"\\set id random(1, 100000)\n{_UPDATE}"
+
+
+def _updating(rows: int) -> str:
+    return f"\\set id random(1, {rows})\n{_UPDATE}"
+
+
+UPDATE = _updating(100_000)
 
 
 def reading(rows: int = 100_000) -> str:
@@ -100,11 +106,6 @@ def _asking(times: int, *, at_once: bool, then: str = "") -> str:
 def _writing(size: int) -> str:
     """WAL of a size, and nothing else."""
     return f"SELECT pg_logical_emit_message(true, 'plant', repeat('x', {size}));\n"
-
-
-def _updating_all() -> str:
-    """A row of any page of the table."""
-    return f"\\set id random(1, {_ROWS})\n{_UPDATE}"
 
 
 def _hot(rows: int) -> str:
@@ -270,8 +271,8 @@ def _dead_rows(draw: Random) -> tuple[Side, Side]:
 
 def _full_pages(draw: Random) -> tuple[Side, Side]:
     """Rows of pages that were not changed since the checkpoint before the load."""
-    few = {**OFF, "wal_buffers": "64kB", "full_page_writes": "on"}
-    on = Side(_updating_all(), draw.randint(4, 10), few)
+    few = {**OFF, "wal_buffers": "64kB"}
+    on = Side(_updating(_ROWS), draw.randint(4, 10), few)
     return on, replace(on, settings={**few, "full_page_writes": "off"})
 
 
@@ -281,7 +282,7 @@ def _checkpoints(draw: Random) -> tuple[Side, Side]:
     slow = limited("blkio", {"blkio.throttle.write_bps_device": f"DEVICE {mib * 1024**2}"})
     calm = {**OFF, "full_page_writes": "off", "shared_buffers": "1GB", "wal_buffers": "1MB"}
     often = {"max_wal_size": "48MB", "min_wal_size": "32MB", "checkpoint_completion_target": "0"}
-    seldom = Side(_updating_all(), draw.randint(4, 8), calm, beside=(slow,))
+    seldom = Side(_updating(_ROWS), draw.randint(4, 8), calm, beside=(slow,))
     return replace(seldom, settings={**calm, **often}), seldom
 
 

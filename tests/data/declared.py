@@ -7,8 +7,9 @@ none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -62,7 +63,8 @@ def not_shown(found: Iterable[Sampler | Tally | Snapshot | Missing], facts: Fact
     record = TrialRecord(1, 1, facts.stages[0].name, "x", TrialState.FINISHED, result=result)
     everything = sampled(
         [stage.name for stage in facts.stages], [record], {1: {one.name: one for one in series}},
-        {1: {one.name: _met(one) for one in declared if isinstance(one, Tally)}},
+        {1: {one.name: _looked(one.name, one.dimensions, None) for one in declared
+             if isinstance(one, Tally)}},
         {1: [_read(one) for one in declared if isinstance(one, Snapshot)]},
     )  # fmt: skip
     page = sections(replace(facts, telemetry=TelemetryFacts((), (), (), sampled=everything)))
@@ -98,12 +100,6 @@ def _series(column: Column) -> Series:
     return Series(column.name, column.unit, column.kind, times, np.array([1.0, 2.0, 3.0]))
 
 
-def _met(one: Tally) -> TallySeries:
-    some = np.array([1], dtype=np.int64)
-    return TallySeries(one.name, one.dimensions, (("a",) * len(one.dimensions),), some, some - 1,
-                       some, some, some)  # fmt: skip
-
-
 def _read(one: Snapshot) -> SnapshotRows:
     return _at("end", one, _rows(one))
 
@@ -133,20 +129,25 @@ _LEVEL, _BEGUN, _ENDED = 40.0, 40.0, 90.0  # of gauges; of counters, which grow
 
 def _columns_not_shown(one: Snapshot | Tally, facts: Facts) -> set[str]:
     """Columns, or dimensions, whose other value changes nothing in any section that shows them."""
+    told: Callable[[str | None], list[Section]]
     if isinstance(one, Tally):
-        usual = _told_of_tally(one, facts, None)
-        names = set(one.dimensions) - NOT_SHOWN_ALONE.get(one.name, set())
-        return {name for name in names if _told_of_tally(one, facts, name) == usual}
-    usual = _told_of(one, facts, None)
-    columns = {column.name for column in one.columns} - NOT_SHOWN_ALONE.get(one.name, set())
-    return {name for name in columns if _told_of(one, facts, name) == usual}
+        names, told = {*one.dimensions}, partial(_told_of_tally, one, facts)
+    else:
+        names, told = {column.name for column in one.columns}, partial(_told_of, one, facts)
+    usual = told(None)
+    alone = NOT_SHOWN_ALONE.get(one.name, set())
+    return {name for name in names - alone if told(name) == usual}
+
+
+def _measured(facts: Facts) -> tuple[list[str], list[TrialRecord]]:
+    """Its stages, and a trial of the first."""
+    stages = [stage.name for stage in facts.stages]
+    return stages, [TrialRecord(1, 1, stages[0], "x", TrialState.FINISHED, result=_RESULT)]
 
 
 def _told_of(one: Snapshot, facts: Facts, other: str | None) -> list[Section]:
     """The page of a trial in which it was read, with another value of a column."""
-    stages, trials = [stage.name for stage in facts.stages], [
-        TrialRecord(1, 1, facts.stages[0].name, "x", TrialState.FINISHED, result=_RESULT)
-    ]  # fmt: skip
+    stages, trials = _measured(facts)
     begin, end = (_rows(one, at, other) for at in ("begin", "end"))
     looks = {1: [_at("begin", one, begin), _at("end", one, end)]}
     shown = replace(
@@ -204,9 +205,7 @@ _LOOKS = 10  # a second
 
 def _told_of_tally(one: Tally, facts: Facts, other: str | None) -> list[Section]:
     """The page of a trial whose every look met two keys, the second with another value."""
-    stages, trials = [stage.name for stage in facts.stages], [
-        TrialRecord(1, 1, facts.stages[0].name, "x", TrialState.FINISHED, result=_RESULT)
-    ]  # fmt: skip
+    stages, trials = _measured(facts)
     tallies = {1: {one.name: _looked(one.name, one.dimensions, other)}}
     if one.name == "locks":  # who waits is told beside what sessions did
         tallies[1]["sessions"] = _looked("sessions", SESSIONS, None)
