@@ -1,6 +1,7 @@
 """Types of the Rust module. Calls are coarse (seconds), nothing calls back into Python.
 
 Specs and results are JSON texts; `schema` tells the shape of each, `catalog.contract` reads it.
+Only pages cross as they are, run after run: a repair may have as many runs as pages.
 """
 
 from typing import final
@@ -11,6 +12,7 @@ __all__ = [
     "Export",
     "Load",
     "NullServer",
+    "PageJudge",
     "Recording",
     "Redo",
     "Wal",
@@ -26,7 +28,6 @@ __all__ = [
     "merge_results",
     "quantiles",
     "record_span",
-    "repaired",
     "schema",
     "shapes",
     "take_stock",
@@ -89,6 +90,16 @@ class NullServer:
         """Close all connections and remove the socket."""
 
 @final
+class PageJudge:
+    """Judges pages of a copy, and makes them a crashed cluster's."""
+
+    def __new__(cls, spec_json: str, /) -> PageJudge: ...
+    def judged(
+        self, path: str, first_block: int, source: bytes, target: bytes, /
+    ) -> tuple[bytes, list[int], list[str | None]]:
+        """Pages, numbers of those that are unsound, and the LSN of each: None of zeroes."""
+
+@final
 class Recording:
     """A file system that passes through to a folder and writes down what is asked of it."""
 
@@ -129,9 +140,6 @@ class Wal:
         """What it names, as far as its segments were read: `WalNamed` as JSON."""
     def result(self) -> str:
         """What the range was made of, once its segments were read: `WalSummary` as JSON."""
-
-def repaired(spec_json: str, source: bytes, target: bytes, /) -> tuple[bytes, str]:
-    """Pages of a copy, judged and made a crashed cluster's: they, and `Repaired` as JSON."""
 
 def contract_version() -> int:
     """Version of everything that crosses."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Export,
         Load,
         NullServer,
+        PageJudge,
         Recording,
         Redo,
         Wal,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
         merge_results,
         quantiles,
         record_span,
-        repaired,
         schema,
         shapes,
         take_stock,
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "VERSION", "CoreError", "Drive", "Export", "Load", "NullServer", "Recording", "Redo", "Wal",
-    "close_record", "describe", "estimate_load", "fact_and_hint", "hand_back", "histogram_count",
-    "is_release", "make_disk", "merge_histograms", "merge_results", "quantiles", "record_span",
-    "repaired", "require_version", "require_written", "schema", "shapes", "take_stock",
+    "VERSION", "CoreError", "Drive", "Export", "Load", "NullServer", "PageJudge", "Recording",
+    "Redo", "Wal", "close_record", "describe", "estimate_load", "fact_and_hint", "hand_back",
+    "histogram_count", "is_release", "make_disk", "merge_histograms", "merge_results", "quantiles",
+    "record_span", "require_version", "require_written", "schema", "shapes", "take_stock",
     "time_edges_ns",
 ]  # fmt: skip
 
-VERSION = 15
+VERSION = 16
 """Of the contract, as this Python knows it."""
 _REBUILD = "Build both from the same sources: `make build`."
 

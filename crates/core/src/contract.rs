@@ -13,7 +13,7 @@ use load::{
     export::{ExportProgress, ExportReport, ExportSpec},
 };
 use pages::{
-    repair::{RepairSpec, Repaired},
+    repair::RepairSpec,
     wal::{RedoBegin, RedoNeeds, RedoSpec, WalNamed, WalPart, WalSpec, WalSummary},
 };
 use pyo3::{exceptions::PyKeyError, prelude::*};
@@ -26,7 +26,7 @@ use workload::{
 use crate::error::unwritten;
 
 /// Raised whenever a shape changes that crosses.
-const VERSION: u32 = 15;
+const VERSION: u32 = 16;
 
 /// Version of everything that crosses.
 #[pyfunction]
@@ -37,7 +37,7 @@ pub(crate) fn contract_version() -> u32 {
 /// Makes a schema.
 type Shape = fn() -> Schema;
 /// What crosses, by name: what is read here, then what is written.
-const SHAPES: [(&str, Shape); 34] = [
+const SHAPES: [(&str, Shape); 33] = [
     ("DriveSpec", read::<Spec>),
     ("LoadSpec", read::<LoadSpec>),
     ("ExportSpec", read::<ExportSpec>),
@@ -66,7 +66,6 @@ const SHAPES: [(&str, Shape); 34] = [
     ("WalSummary", written::<WalSummary>),
     ("RedoBegin", written::<RedoBegin>),
     ("RedoNeeds", written::<RedoNeeds>),
-    ("Repaired", written::<Repaired>),
     ("Described", written::<Described>),
     ("Recorded", written::<Recorded>),
     ("RecordSpan", written::<RecordSpan>),

@@ -31,7 +31,7 @@ mod _core {
         histogram::{histogram_count, merge_histograms, quantiles, time_edges_ns},
         load::{Load, estimate_load},
         null::NullServer,
-        redo::{Redo, repaired},
+        redo::{PageJudge, Redo},
         wal::Wal,
     };
 }

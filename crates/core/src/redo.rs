@@ -1,11 +1,11 @@
-//! `Redo`: which blocks the redo of a crashed cluster needs whole. `repaired`: pages for them.
+//! `Redo`: which blocks the redo of a crashed cluster needs whole. `PageJudge`: pages for them.
 
 use std::sync::{Mutex, MutexGuard};
 
 use drive::error::RunError;
 use pages::{
     Error,
-    repair::{RepairSpec, repaired as judged},
+    repair::{PagesAt, RepairSpec, repaired},
     wal::{Redo as Reading, RedoSpec, Step, WalHead},
 };
 use pyo3::prelude::*;
@@ -58,18 +58,34 @@ impl Redo {
     }
 }
 
-/// Pages that take the place of those which may be torn.
-#[pyfunction]
-#[pyo3(signature = (spec_json, source, target, /))]
-pub(crate) fn repaired(
-    py: Python<'_>,
-    spec_json: &str,
-    source: &[u8],
-    target: &[u8],
-) -> PyResult<(Vec<u8>, String)> {
-    let spec: RepairSpec = serde_json::from_str(spec_json).map_err(|e| wrong(&e))?;
-    let (pages, told) = py.detach(|| judged(&spec, source, target)).map_err(refused)?;
-    Ok((pages, serde_json::to_string(&told).map_err(|e| unwritten(&e))?))
+/// Pages, what of them is unsound, and the LSN of each.
+type Judged = (Vec<u8>, Vec<u32>, Vec<Option<String>>);
+
+/// Judges pages of a copy, run after run.
+#[pyclass(module = "pgdyno._core", frozen)]
+pub(crate) struct PageJudge(RepairSpec);
+
+#[pymethods]
+impl PageJudge {
+    #[new]
+    #[pyo3(signature = (spec_json, /))]
+    fn new(spec_json: &str) -> PyResult<Self> {
+        serde_json::from_str(spec_json).map(Self).map_err(|e| wrong(&e))
+    }
+
+    #[pyo3(signature = (path, first_block, source, target, /))]
+    fn judged(
+        &self,
+        py: Python<'_>,
+        path: &str,
+        first_block: u32,
+        source: &[u8],
+        target: &[u8],
+    ) -> PyResult<Judged> {
+        let at = PagesAt { path, first_block };
+        let told = py.detach(|| repaired(&self.0, at, source, target)).map_err(refused)?;
+        Ok((told.pages, told.unsound, told.lsns))
+    }
 }
 
 fn wrong(error: &serde_json::Error) -> PyErr {

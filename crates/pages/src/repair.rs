@@ -4,7 +4,7 @@
 //! says of itself nothing that the crashed cluster's WAL does not know.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::{
     error::Error,
@@ -14,14 +14,10 @@ use crate::{
 
 const CHECKSUM_AT: usize = 8;
 
-/// Pages of a file, one after the other.
+/// What is alike for all pages of a repair.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RepairSpec {
-    /// The file, as errors name it.
-    pub path: String,
-    /// Number of the first page within its fork; the others follow it.
-    pub first_block: u32,
     /// Bytes of each.
     pub block_bytes: u32,
     /// End of the crashed cluster's WAL: no page may be newer.
@@ -32,13 +28,24 @@ pub struct RepairSpec {
     pub has_checksums: bool,
 }
 
+/// Where pages are that follow each other.
+#[derive(Clone, Copy, Debug)]
+pub struct PagesAt<'a> {
+    /// The file, as errors name it.
+    pub path: &'a str,
+    /// Number of the first page within its fork.
+    pub first_block: u32,
+}
+
 /// What became of the pages.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
+    /// What takes the place of the old ones.
+    pub pages: Vec<u8>,
     /// Numbers of those whose checksum is wrong: they were read while they were written, or are
     /// damaged. Nothing else of the answer counts where there are any.
     pub unsound: Vec<u32>,
-    /// LSN of each page that takes the old one's place; null: a page of zeroes.
+    /// LSN of each of `pages`; none: a page of zeroes.
     pub lsns: Vec<Option<String>>,
 }
 
@@ -52,9 +59,10 @@ pub struct Repaired {
 /// A page of either is newer than the WAL's end, or is none.
 pub fn repaired(
     spec: &RepairSpec,
+    at: PagesAt<'_>,
     source: &[u8],
     target: &[u8],
-) -> Result<(Vec<u8>, Repaired), Error> {
+) -> Result<Repaired, Error> {
     let size = usize::try_from(spec.block_bytes).unwrap_or(0);
     if size <= PageHeader::BYTES
         || source.len() > target.len()
@@ -68,14 +76,14 @@ pub fn repaired(
     }
     let end: Lsn = spec.end_lsn.parse()?;
     let (mut pages, mut told) = (Vec::with_capacity(target.len()), Repaired::default());
-    for (at, ours) in target.chunks_exact(size).enumerate() {
-        let number = u32::try_from(at)
+    for (nth, ours) in target.chunks_exact(size).enumerate() {
+        let number = u32::try_from(nth)
             .ok()
-            .and_then(|at| spec.first_block.checked_add(at))
-            .ok_or_else(|| Error::new(format!("{} has no block after 4294967295", spec.path)))?;
-        not_beyond(spec, "crashed cluster", number, ours, end)?;
+            .and_then(|nth| at.first_block.checked_add(nth))
+            .ok_or_else(|| Error::new(format!("{} has no block after 4294967295", at.path)))?;
+        not_beyond(at.path, "crashed cluster", number, ours, end)?;
         // Half a page at the end of a file is none: PostgreSQL writes whole ones.
-        let theirs = source.get(at * size..(at + 1) * size).filter(|page| !is_new(page));
+        let theirs = source.get(nth * size..(nth + 1) * size).filter(|page| !is_new(page));
         let Some(theirs) = theirs else {
             pages.resize(pages.len() + size, 0);
             told.lsns.push(None);
@@ -89,33 +97,27 @@ pub fn repaired(
         }
         let Some(head) = head else {
             return Err(Error::hinted(
-                format!("block {number} of {} is no page on the standby", spec.path),
+                format!("block {number} of {} is no page on the standby", at.path),
                 "The standby is damaged: repair nothing from it.",
             ));
         };
-        not_beyond(spec, "standby", number, theirs, end)?;
+        not_beyond(at.path, "standby", number, theirs, end)?;
         let begin = pages.len();
         pages.extend_from_slice(theirs);
         let sum = if spec.has_checksums { sum.unwrap_or(0) } else { head.checksum };
         pages[begin + CHECKSUM_AT..begin + CHECKSUM_AT + 2].copy_from_slice(&sum.to_le_bytes());
         told.lsns.push(Some(head.lsn.to_string()));
     }
-    Ok((pages, told))
+    Ok(Repaired { pages, ..told })
 }
 
-fn not_beyond(
-    spec: &RepairSpec,
-    whose: &str,
-    number: u32,
-    page: &[u8],
-    end: Lsn,
-) -> Result<(), Error> {
+fn not_beyond(path: &str, whose: &str, number: u32, page: &[u8], end: Lsn) -> Result<(), Error> {
     match PageHeader::read(page) {
         Some(head) if head.lsn > end => Err(Error::hinted(
             format!(
-                "block {number} of {} is of {} on the {whose}, the crashed cluster's WAL ends at \
-                 {end}",
-                spec.path, head.lsn
+                "block {number} of {path} is of {} on the {whose}, the crashed cluster's WAL ends \
+                 at {end}",
+                head.lsn
             ),
             "Its disk lost WAL that it had said to be durable: promote the standby instead.",
         )),
@@ -128,11 +130,10 @@ mod tests {
     use super::*;
 
     const BLOCK: u32 = 40;
+    const AT: PagesAt<'_> = PagesAt { path: "base/5/16384", first_block: BLOCK };
 
     fn spec() -> RepairSpec {
         RepairSpec {
-            path: "base/5/16384".to_owned(),
-            first_block: BLOCK,
             block_bytes: 8192,
             end_lsn: "0/3000000".to_owned(),
             source_has_checksums: true,
@@ -156,9 +157,9 @@ mod tests {
         torn[4096..].fill(9);
         let target = [torn, page(0x10, BLOCK + 1, 1), page(0x10, BLOCK + 2, 1)].concat();
         let source = [page(0x20, BLOCK, 2), vec![0; 8192]].concat();
-        let (pages, told) = repaired(&spec(), &source, &target).expect("sound pages");
-        assert_eq!(pages[..8192], source[..8192]);
-        assert!(is_new(&pages[8192..]) && pages.len() == target.len());
+        let told = repaired(&spec(), AT, &source, &target).expect("sound pages");
+        assert_eq!(told.pages[..8192], source[..8192]);
+        assert!(is_new(&told.pages[8192..]) && told.pages.len() == target.len());
         assert_eq!(told.lsns, [Some("0/20".to_owned()), None, None]);
     }
 
@@ -167,11 +168,11 @@ mod tests {
         let mut source = [page(0x20, BLOCK, 2), page(0x20, BLOCK + 1, 2)].concat();
         let target = vec![0; source.len()];
         source[9000] ^= 1;
-        let (_, told) = repaired(&spec(), &source, &target).expect("pages");
+        let told = repaired(&spec(), AT, &source, &target).expect("pages");
         assert_eq!(told.unsound, [BLOCK + 1]);
         // Of another block it is wrong, too.
-        let other = RepairSpec { first_block: 7, ..spec() };
-        let (_, told) = repaired(&other, &source[..8192], &target[..8192]).expect("pages");
+        let other = PagesAt { first_block: 7, ..AT };
+        let told = repaired(&spec(), other, &source[..8192], &target[..8192]).expect("pages");
         assert_eq!(told.unsound, [7]);
     }
 
@@ -180,18 +181,18 @@ mod tests {
         let without = RepairSpec { source_has_checksums: false, ..spec() };
         let mut source = page(0x20, BLOCK, 2);
         source[8..10].fill(0);
-        let (pages, _) = repaired(&without, &source, &vec![0; 8192]).expect("pages");
-        assert_eq!(pages, page(0x20, BLOCK, 2));
+        let told = repaired(&without, AT, &source, &vec![0; 8192]).expect("pages");
+        assert_eq!(told.pages, page(0x20, BLOCK, 2));
         let neither = RepairSpec { has_checksums: false, ..without };
-        let (pages, _) = repaired(&neither, &source, &vec![0; 8192]).expect("pages");
-        assert_eq!(pages, source);
+        let told = repaired(&neither, AT, &source, &vec![0; 8192]).expect("pages");
+        assert_eq!(told.pages, source);
     }
 
     #[test]
     fn what_is_newer_than_the_wal_is_refused() {
         let (new, old) = (page(0x300_0001, BLOCK, 1), page(0x300_0000, BLOCK, 1));
         for (source, target, whose) in [(&new, &old, "standby"), (&old, &new, "crashed cluster")] {
-            let error = repaired(&spec(), source, target).expect_err("too new");
+            let error = repaired(&spec(), AT, source, target).expect_err("too new");
             assert_eq!(
                 error.fact,
                 format!(
@@ -200,18 +201,18 @@ mod tests {
                 )
             );
         }
-        assert!(repaired(&spec(), &old, &old).is_ok());
+        assert!(repaired(&spec(), AT, &old, &old).is_ok());
     }
 
     #[test]
     fn what_is_no_page_is_refused() {
         let without = RepairSpec { source_has_checksums: false, ..spec() };
         let source = [page(0x20, BLOCK, 2), vec![0xFF; 8192]].concat();
-        let error = repaired(&without, &source, &vec![0; 16384]).expect_err("no page");
+        let error = repaired(&without, AT, &source, &vec![0; 16384]).expect_err("no page");
         assert_eq!(error.fact, "block 41 of base/5/16384 is no page on the standby");
         let (small, large) = (vec![0; 8192], vec![0; 16384]);
         for (source, target) in [(&large, &small), (&small, &vec![0; 8193])] {
-            let error = repaired(&spec(), source, target).expect_err("other lengths");
+            let error = repaired(&spec(), AT, source, target).expect_err("other lengths");
             assert!(error.fact.contains("bytes of pages"), "{error}");
         }
     }

@@ -23,7 +23,7 @@ from pgdyno.guard.tree import CONTROL, Trees, relation_of, require_size
 from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of, lsn_text
 from pgdyno.model.repair import RedoBegin
-from pgdyno.pages.repair import CopiedPages, judged
+from pgdyno.pages.repair import PageJudge
 
 _RUN_BLOCKS_MAX = 128
 _NO_END = "FFFFFFFF/FFFFFFFF"
@@ -81,9 +81,9 @@ class Copier:
             TargetError: The primary is gone, or a page of it is damaged.
         """
         size = self.begin.block_bytes
-        with closing(fetched(
-            source, wanted, size, sessions, self._is_whole, partial(read_ahead, self.data, size)
-        )) as pages:  # fmt: skip
+        judge = PageJudge(size, _NO_END, source_has_checksums=True, has_checksums=True)
+        is_whole, soon = partial(self._is_whole, judge), partial(read_ahead, self.data, size)
+        with closing(fetched(source, wanted, size, sessions, is_whole, soon)) as pages:
             for one, page in pages:
                 # Where the file became shorter meanwhile, replay cuts it, too.
                 self._take(one, page.ljust(one.blocks * size, b"\0"), size)
@@ -91,15 +91,14 @@ class Copier:
             if relation_of(path) is not None:
                 self._resize(path, bytes_)
 
-    def _is_whole(self, one: Wanted, pages: bytes) -> bool:
+    def _is_whole(self, judge: PageJudge, one: Wanted, pages: bytes) -> bool:
         """Whether each page is sound, or was changed since replay will begin, and so is mended."""
         if not self.begin.has_checksums:
             return True
         size = self.begin.block_bytes
-        what = CopiedPages(one.path, one.first_block, size, _NO_END, True, True)
-        _, told = judged(what, pages, bytes(one.blocks * size))
+        unsound = judge.unsound(one.path, one.first_block, one.blocks, pages)
         begin = lsn_of(self.backup_lsn)
-        return all(_lsn_at(pages, (at - one.first_block) * size) >= begin for at in told.unsound)
+        return all(_lsn_at(pages, (at - one.first_block) * size) >= begin for at in unsound)
 
     def _take(self, one: Wanted, new: bytes, size: int) -> None:
         old = self._old(one.path, one.file_at, len(new))

@@ -12,8 +12,7 @@ from pgdyno.guard.journal import JournalWriter, Step
 from pgdyno.guard.relations import opened
 from pgdyno.guard.source import Wanted
 from pgdyno.model.errors import TargetError
-from pgdyno.model.repair import JudgedPages, RedoBegin
-from pgdyno.pages.repair import CopiedPages, judged
+from pgdyno.pages.repair import PageJudge
 
 
 @dataclass(slots=True)
@@ -31,9 +30,8 @@ class Judge:
     """Takes pages of the standby, and writes down those that differ from the disk's."""
 
     data: Folder
-    begin: RedoBegin
-    end_lsn: str
-    source_has_checksums: bool
+    block_bytes: int
+    pages: PageJudge
     writer: JournalWriter
     tally: Tally
 
@@ -43,8 +41,7 @@ class Judge:
         Raises:
             TargetError: A page says what cannot be.
         """
-        _, told = self._judged(one, pages, bytes(one.blocks * self.begin.block_bytes))
-        return not told.unsound
+        return not self.pages.unsound(one.path, one.first_block, one.blocks, pages)
 
     def take(self, fetched: Iterable[tuple[Wanted, bytes]]) -> None:
         """Write down the blocks that differ, of pages as they come.
@@ -55,15 +52,15 @@ class Judge:
         for path, ones in groupby(fetched, lambda it: it[0].path):
             with opened(self.data, path, writes=False) as handle:
                 for one, pages in ones:
-                    bytes_ = one.blocks * self.begin.block_bytes
+                    bytes_ = one.blocks * self.block_bytes
                     old = b"" if handle is None else os.pread(handle, bytes_, one.file_at)
                     self._take(one, pages, old)
 
     def _take(self, one: Wanted, pages: bytes, old: bytes) -> None:
-        size = self.begin.block_bytes
+        size = self.block_bytes
         if len(old) != one.blocks * size:
             raise TargetError(f"{one.path} became shorter while it was looked at")
-        new, told = self._judged(one, pages, old)
+        new, _, lsns = self.pages.judged(one.path, one.first_block, pages, old)
         differing = [
             at
             for at in range(one.blocks)
@@ -71,20 +68,13 @@ class Judge:
         ]
         self.tally.fetched_bytes += len(pages)
         self.tally.alike += one.blocks - len(differing)
-        self.tally.zeroed += sum(told.lsns[at] is None for at in differing)
+        self.tally.zeroed += sum(lsns[at] is None for at in differing)
         for first, count in runs(differing):
             begin, end = first * size, (first + count) * size
             self.writer.add(
                 one.path, one.first_block + first, one.file_at + begin, old[begin:end],
-                new[begin:end], told.lsns[first : first + count], step=Step.files,
+                new[begin:end], tuple(lsns[first : first + count]), step=Step.files,
             )  # fmt: skip
-
-    def _judged(self, one: Wanted, pages: bytes, old: bytes) -> tuple[bytes, JudgedPages]:
-        what = CopiedPages(
-            one.path, one.first_block, self.begin.block_bytes, self.end_lsn,
-            self.source_has_checksums, self.begin.has_checksums,
-        )  # fmt: skip
-        return judged(what, pages, old)
 
 
 def read_ahead(data: Folder, block_bytes: int, batch: Sequence[Wanted]) -> None:

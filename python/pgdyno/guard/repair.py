@@ -34,6 +34,7 @@ from pgdyno.model.guard import Life
 from pgdyno.model.repair import PATIENCE_S, SESSIONS, RedoBegin, RedoNeeds, RepairReport
 from pgdyno.model.wording import listed, plural
 from pgdyno.pages.redo import Crashed, read_redo
+from pgdyno.pages.repair import PageJudge
 
 _RUN_BLOCKS_MAX = 128
 _MINIMAL = 0
@@ -95,18 +96,14 @@ def repair(
     journal.require_room(journals, 2 * _blocks(wanted) * crashed.begin.block_bytes)
     with journal.new(journals) as (folder, writer):
         with _held(data, crashed, source, standby_data, asked, on_event) as held:
-            began = time.monotonic()
             on_event(f"fetching {plural(_blocks(wanted), 'block', thousands=True)}")
-            sums = held.has_checksums
-            judge = Judge(data, crashed.begin, crashed.needs.end_lsn, sums, writer, tally)
-            is_whole = judge.is_whole if sums else None
             size = crashed.begin.block_bytes
-            soon = partial(read_ahead, data, size)
-            with closing(
-                fetched(held.standby, wanted, size, asked.sessions, is_whole, soon)
-            ) as pages:
-                judge.take(pages)
-            fetch_s = time.monotonic() - began
+            pages = PageJudge(
+                size, crashed.needs.end_lsn, source_has_checksums=held.has_checksums,
+                has_checksums=crashed.begin.has_checksums,
+            )  # fmt: skip
+            judge = Judge(data, size, pages, writer, tally)
+            fetch_s = _fetch(held, wanted, judge, asked.sessions)
         report = replace(
             report, blocks_absent=tally.absent, blocks_zeroed=tally.zeroed,
             blocks_alike=tally.alike, blocks_written=writer.blocks,
@@ -182,6 +179,16 @@ def _held(
         standby.replayed_beyond(begin, needs, asked.patience_s, fed)
         with standby.held(begin, own_lines(data, begin.timeline), asked.patience_s):
             yield _Held(standby, facts.has_checksums, time.monotonic() - began)
+
+
+def _fetch(held: _Held, wanted: Sequence[Wanted], judge: Judge, sessions: int) -> float:
+    """Fetch blocks, and write down those that differ; returns the seconds."""
+    began, size = time.monotonic(), judge.block_bytes
+    is_whole = judge.is_whole if held.has_checksums else None
+    soon = partial(read_ahead, judge.data, size)
+    with closing(fetched(held.standby, wanted, size, sessions, is_whole, soon)) as pages:
+        judge.take(pages)
+    return time.monotonic() - began
 
 
 def _require_whole(standby: Source, since: Life | None) -> None:

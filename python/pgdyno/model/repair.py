@@ -59,14 +59,6 @@ class RedoNeeds:
     files: tuple[NeededFile, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedPages:
-    """What became of pages of a copy."""
-
-    unsound: tuple[int, ...]  # blocks whose checksum is wrong
-    lsns: tuple[str | None, ...]  # of each page; None: it becomes zeroes
-
-
 RepairOutcome: TypeAlias = Literal[
     "not needed", "nothing torn", "would repair", "would finish", "repaired", "finished"
 ]

@@ -21,7 +21,7 @@ from pgdyno.model.description import Description
 from pgdyno.model.drill import Made
 from pgdyno.model.loading import ExportReport, LoadEstimate, LoadReport
 from pgdyno.model.progress import DriveProgress, ExportProgress, LoadProgress
-from pgdyno.model.repair import JudgedPages, RedoBegin, RedoNeeds
+from pgdyno.model.repair import RedoBegin, RedoNeeds
 from pgdyno.model.wal import WalNamed, WalPart, WalSummary
 from pgdyno.model.workload import Pgbench, Tpcc, Workload
 
@@ -31,7 +31,7 @@ READ: dict[str, type] = {
     "LoadReport": LoadReport, "LoadEstimate": LoadEstimate, "ExportProgress": ExportProgress,
     "ExportReport": ExportReport, "NullStatus": NullStatus, "Described": Description,
     "WalPart": WalPart, "WalNamed": WalNamed, "WalSummary": WalSummary,
-    "RedoBegin": RedoBegin, "RedoNeeds": RedoNeeds, "Repaired": JudgedPages,
+    "RedoBegin": RedoBegin, "RedoNeeds": RedoNeeds,
     "Recorded": Recorded, "RecordSpan": RecordSpan, "Made": Made, "Stocked": Stocked,
 }  # fmt: skip
 UNREAD = {
@@ -192,6 +192,7 @@ DIGESTS = {
     13: "319306ffb1cb8877",
     14: "5bb42d1d916a06fb",
     15: "2afdb8191dbbf397",
+    16: "a9850296a4986e73",
 }
 """Of the shapes of each version of the contract, without what they say for people.
 
@@ -202,7 +203,8 @@ version 9 what redo of a crashed cluster needs, and pages for it, and hosts that
 load, version 10 records of disks that a library writes, and blocks that WAL names, version 11
 servers that have a part of a load, and a replica that answers reads, version 12 a load that hosts
 share, version 13 what is said of tables that a load leaves behind, version 14 what transactions of
-each kind wrote, version 15 response times over time.
+each kind wrote, version 15 response times over time, version 16 judges of pages, whose answers are
+no JSON.
 """
 
 
