@@ -273,7 +273,8 @@ class Answers:
         """So many bytes of what comes."""
         while len(self._here) < bytes_:
             self._here += self._some(patience)
-        taken, self._here = self._here[:bytes_], self._here[bytes_:]
+        taken = self._here[:bytes_]
+        del self._here[:bytes_]  # moves nothing, where a slice of the rest would copy it
         return taken
 
     def _some(self, patience: Patience) -> bytes:
