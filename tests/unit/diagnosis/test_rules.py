@@ -251,6 +251,21 @@ def test_cpu_time_that_was_met_in_reads_is_of_the_reads() -> None:
     assert cpu.verdict == "clear", "a quarter of what it was"
 
 
+def test_workers_that_read_take_no_cpu_time_without_reads() -> None:
+    """Sessions wait for them; their CPU time was a cap of what the absence of reads could bring."""
+    shares = {RUNNING: 0.2, "read": 0.7, IN_FLIGHT: 0.1}
+    rates = full_host(server=4.0, driver=0.4, others=0.0)
+    driver = replace(DRIVER, cpu_s=0.4 * WINDOW_S)
+    before, after = (
+        diagnose_window(a_window(shares, rates=rates | more, driver=driver)).answer("reads").gain
+        for more in ({}, {"process.io_worker.cpu_s": 3.0})
+    )
+    assert before is not None
+    assert after is not None
+    assert before.bound == pytest.approx(8 / 4.4, rel=0.02)
+    assert after.bound == pytest.approx(1 / 0.3, rel=0.02)
+
+
 def without_waiting_commits(full_per_s: float) -> WindowFacts:
     """Sessions wait for the lock under which WAL is flushed, and commits are told not to."""
     return a_window(

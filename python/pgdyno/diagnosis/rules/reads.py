@@ -19,6 +19,8 @@ from pgdyno.diagnosis.rule import (
     figure,
 )
 
+_WORKERS = "process.io_worker.cpu_s"
+
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     """Waits for reads, with the CPU time in them; whether the device was asked tells from where."""
@@ -34,7 +36,7 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     answered = by_share(
         seen, rule, share, figures,
         takes="reads take", found="sessions wait until pages are read,",
-        server=1 - _own_part(seen, inside),
+        server=_left_of_server(seen, inside),
     )  # fmt: skip
     cached = asked and device is not None and device < asked * rule.limit("device")
     if cached and isinstance(answered, Found):
@@ -43,10 +45,12 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     return answered
 
 
-def _own_part(seen: Seen, inside: Draws) -> float:
-    """Of the CPU time of sessions: what they have in reads, and would not have without."""
+def _left_of_server(seen: Seen, inside: Draws) -> float:
+    """Of the CPU time of the server: what sessions and I/O workers do not have in reads."""
     whole = seen.share(RUNNING, WANTS_CPU, root=False)
-    return float(inside[0] / whole[0]) if whole[0] > 0 else 0.0
+    sessions = 1 - float(inside[0] / whole[0]) if whole[0] > 0 else 1.0
+    used, workers = seen.window.per_s("server.cpu_s"), seen.window.per_s(_WORKERS)
+    return max(0.0, 1 - (workers or 0.0) / used) * sessions if used else sessions
 
 
 RULE = Rule(
