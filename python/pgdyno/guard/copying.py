@@ -18,14 +18,13 @@ from pgdyno.guard.journal import Ends, JournalWriter, Step
 from pgdyno.guard.judge import read_ahead, runs
 from pgdyno.guard.leader import CHUNK_BYTES, Leader, chunks_of
 from pgdyno.guard.relations import opened
-from pgdyno.guard.source import Wanted
+from pgdyno.guard.source import Wanted, run_of
 from pgdyno.guard.tree import CONTROL, Trees, relation_of, require_size
 from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of, lsn_text
 from pgdyno.model.repair import RedoBegin
 from pgdyno.pages.repair import PageJudge
 
-_RUN_BLOCKS_MAX = 128
 _NO_END = "FFFFFFFF/FFFFFFFF"
 
 
@@ -50,9 +49,7 @@ class Copier:
         for path, part, places in self._places(named):
             first = part * self.begin.segment_blocks
             for begin, count in runs(places):
-                for at in range(begin, begin + count, _RUN_BLOCKS_MAX):
-                    blocks = min(_RUN_BLOCKS_MAX, begin + count - at)
-                    yield Wanted(path, first + at, at * size, blocks)
+                yield from run_of(path, first + begin, begin, count, size)
 
     def blocks_wanted(self, named: BlocksInWal | None) -> int:
         """How many that is: a primary may tell of more than memory has room to list."""

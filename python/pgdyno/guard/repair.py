@@ -25,7 +25,7 @@ from pgdyno.guard.fetch import fetched
 from pgdyno.guard.judge import Judge, Tally, read_ahead
 from pgdyno.guard.observe import life_of
 from pgdyno.guard.relations import opened
-from pgdyno.guard.source import Source, Wanted
+from pgdyno.guard.source import Source, Wanted, run_of
 from pgdyno.guard.timelines import own_lines
 from pgdyno.guard.writing import Still, unasked, write_new
 from pgdyno.model.connection import Connection
@@ -36,7 +36,6 @@ from pgdyno.model.wording import listed, plural
 from pgdyno.pages.redo import Crashed, read_redo
 from pgdyno.pages.repair import PageJudge
 
-_RUN_BLOCKS_MAX = 128
 _MINIMAL = 0
 
 
@@ -244,10 +243,7 @@ def _present(data: Folder, needs: RedoNeeds, block_bytes: int, tally: Tally) -> 
         for first, count in file.runs:
             kept = max(0, min(count, file.first_block + there - first))
             tally.absent += count - kept
-            for begin in range(first, first + kept, _RUN_BLOCKS_MAX):
-                blocks = min(_RUN_BLOCKS_MAX, first + kept - begin)
-                at = (begin - file.first_block) * block_bytes
-                yield Wanted(file.path, begin, at, blocks)
+            yield from run_of(file.path, first, first - file.first_block, kept, block_bytes)
 
 
 def _blocks(wanted: Sequence[Wanted]) -> int:

@@ -34,6 +34,7 @@ _FED_PATIENCE_S = 30.0  # a standby looks for WAL each wal_retrieve_retry_interv
 _SINCE_PAUSE_STATE = 140_000
 _LOOKS_MAX = 4
 _HISTORY_BYTES_MAX = 1 << 20
+_RUN_BLOCKS_MAX = 128
 _BALANCING = "load_balance_hosts"
 _FACTS = """
 SELECT current_setting('server_version_num')::int, pg_is_in_recovery(),
@@ -97,6 +98,23 @@ class Wanted:
     first_block: int  # within the fork
     file_at: int  # bytes into the file
     blocks: int
+
+
+def run_of(
+    path: str, first_block: int, file_block: int, blocks: int, block_bytes: int
+) -> Iterator[Wanted]:
+    """Blocks that follow each other, in pieces that fit into an answer's row.
+
+    Args:
+        path: Of their file.
+        first_block: Number of the first one within the fork.
+        file_block: The same within the file.
+        blocks: How many.
+        block_bytes: Of each.
+    """
+    for done in range(0, blocks, _RUN_BLOCKS_MAX):
+        count, at = min(_RUN_BLOCKS_MAX, blocks - done), (file_block + done) * block_bytes
+        yield Wanted(path, first_block + done, at, count)
 
 
 def batches(wanted: Sequence[Wanted], blocks_min: int) -> Iterator[Sequence[Wanted]]:
