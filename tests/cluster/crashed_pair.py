@@ -110,15 +110,16 @@ def pair_of(version: str, folder: Path, settings: Sequence[Setting] = OFF) -> It
             standby.close()
 
 
-def crash(pair: Pair, *, unseen: str | None = None) -> tuple[int, int]:
+def crash(pair: Pair, *, unseen: str | None = None, then: str | None = None) -> tuple[int, int]:
     """Change every tenth row since a checkpoint, and end at once; what the table holds then.
 
-    What is `unseen` is done before the checkpoint, which the standby has not seen either then.
+    What is `unseen` is done before the checkpoint, which the standby has not seen either then; what
+    is done `then`, before the change.
     """
     if unseen is not None:
         pair.standby.stop(clean=True)
         execute(pair.primary, unseen)
-    execute(pair.primary, "CHECKPOINT")
+    execute(pair.primary, "CHECKPOINT", *([then] if then else []))
     execute(pair.primary, "UPDATE t SET v = i WHERE i % 10 = 0")
     content = pair.content()
     lsn = str(rows(pair.primary, "SELECT pg_current_wal_flush_lsn()")[0][0])
