@@ -81,7 +81,7 @@ class FlushFigure:
     rounds: int  # of probes in turn; 0: each program measured once
     programs: tuple[Span, ...]  # ns, as PROGRAMS has them
     commits: Span  # a second, that one client reaches at most
-    # Where commits were faster than in a row, e.g. "after 60 µs of rest"; None: nowhere.
+    # Where commits were faster than in a row, e.g. "under a checkpoint"; None: nowhere.
     otherwise: str | None
 
     @property

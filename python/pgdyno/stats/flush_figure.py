@@ -149,7 +149,7 @@ def kinds_ns(one: PathRound) -> dict[str, float]:
         "under a checkpoint": one.mixed.under.per_s,
     }  # fmt: skip
     for pause_us, rested in zip(PAUSES_US, one.rested, strict=False):  # none in early files
-        rates[f"after {pause_us} µs of rest"] = rested.per_s
+        rates[f"after {pause_us} µs of rest (included)"] = rested.per_s
     return {kind: 1e9 / per_s for kind, per_s in rates.items()}
 
 

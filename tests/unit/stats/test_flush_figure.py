@@ -163,7 +163,7 @@ def test_where_commits_were_fastest_is_named_once() -> None:
     busy = replace(one, mixed=replace(one.mixed, under=under))
 
     found = in_rounds((rested,), (busy,), (rested,), (one,))
-    assert flush_figure(found.floors[0], found).otherwise == "after 60 µs of rest"
+    assert flush_figure(found.floors[0], found).otherwise == "after 60 µs of rest (included)"
     found = in_rounds((one,), (one,))
     assert flush_figure(found.floors[0], found).otherwise is None
 
