@@ -49,10 +49,9 @@ def _terms(facts: Facts) -> str:
         " p99 is the time that 1 request in 100 exceeds, p99.9 the one that 1 in 1,000"
         " exceeds. A window is the part of a trial that is measured, a checkpoint cycle the"
         " time from one checkpoint to the next, by when the server has written what it had put"
-        " off. What is undecided, more rounds may decide; what is not judged, windows like"
-        " these cannot show. A stage has all that the ones before it have, unless it begins"
-        " afresh. A terminal is a user that the load stands for, a trial one measurement of"
-        " one stage. Rungs say what"
+        " off. What is undecided, more rounds may decide; what is not judged, they cannot. A"
+        " stage has all that the ones before it have, unless it begins afresh. A terminal is a"
+        " user that the load stands for, a trial one measurement of one stage. Rungs say what"
         f" a stage may lose: {'; '.join(words.rung(one) for one in rungs)}."
     )
 

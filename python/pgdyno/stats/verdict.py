@@ -23,7 +23,7 @@ class Verdict(StrEnum):
     WORSE = "worse"
     EQUIVALENT = "equivalent"
     UNDECIDED = "undecided"
-    NOT_JUDGED = "not judged"  # the windows do not hold what the stages differ in
+    NOT_JUDGED = "not judged"  # no number of rounds would tell what the stages differ in
 
 
 @dataclass(frozen=True, slots=True)
