@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from pgdyno.analysis.facts import Comparison, StageFacts
@@ -24,6 +24,17 @@ def on_one_device(stages: Sequence[StageFacts], host: Mapping[str, str]) -> Iter
     """
     named = dict.fromkeys(stage.folder for stage in stages)
     return on_one_storage([_lies(folder, host) for folder in named])
+
+
+def on_one_file_system(folders: Iterable[str | None], host: Mapping[str, str]) -> bool:
+    """Whether one file system holds the data of all of these, None is pgdyno's own.
+
+    Args:
+        folders: Of stages.
+        host: The manifest of the host, as the report has it.
+    """
+    held = {_lies(folder, host).file_system for folder in folders}
+    return len(held) == 1 and held != {None}
 
 
 def disks_below(host: HostManifest) -> Callable[[str | None], tuple[str, ...]]:

@@ -265,6 +265,19 @@ def test_each_thing_has_an_answer_for_each_disk_and_where_they_differ_is_said(fa
     ]  # fmt: skip
 
 
+def test_folders_of_one_file_system_are_not_told_to_differ(facts: Facts) -> None:
+    """Their answers are told all the same: each is of its own windows."""
+    alike = {f"{key}.device": "/dev/vda1" for key in ("file_system", f"folders.{OTHER}")}
+    apart = alike | {f"folders.{OTHER}.device": "/dev/vdb1"}
+    found = in_use(facts, CLOUD, LOCAL)
+    captions = [
+        tables(replace(facts, host={**facts.host, **host}), found)[1].caption
+        for host in (alike, apart)
+    ]
+    assert captions[0].endswith("for the data in each folder.")
+    assert captions[1].endswith("The folders differ in WAL on a disk of its own and commit_delay.")
+
+
 def test_a_load_that_waits_for_no_disk_tells_nothing_of_what_vacuum_reads(facts: Facts) -> None:
     found = in_use(facts, LOCAL, LOCAL, IDLE)
     assert found.advice == ()

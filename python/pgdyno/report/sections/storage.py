@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 
-from pgdyno.analysis.disk_facts import DiskInUse, StorageInUse
+from pgdyno.analysis.disk_facts import Answer, DiskInUse, StorageInUse
 from pgdyno.analysis.disk_windows import LEAST_MS
 from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.one_device import on_one_file_system
 from pgdyno.analysis.storage_answers import THRESHOLDS
 from pgdyno.analysis.words import NOTHING
 from pgdyno.model.floor_figures import Span
@@ -35,7 +37,7 @@ def section(facts: Facts) -> Section | None:
     if not found.steps:
         return _section([*blocks, Text(_NO_DISK)])
     told = (*map(sentence, found.advice), *map(doubt, found.not_known))
-    blocks += [_answers(found), Points(told), Text(_PLANS)]
+    blocks += [_answers(found, facts.host), Points(told), Text(_PLANS)]
     if found.not_for_load:
         blocks.append(_not_for_load(found))
     return _section(blocks)
@@ -58,15 +60,27 @@ def _probed(found: StorageInUse) -> str:
     )
 
 
-def _answers(found: StorageInUse) -> Table:
+def _answers(found: StorageInUse, host: Mapping[str, str]) -> Table:
     """Thing by thing, with a column for each disk."""
-    differing = [one.by for one in found.steps if len(set(one.answers)) > 1]
+    differing = [one.by for one in found.steps if _differ(found.places, one.answers, host)]
     differ = f" The folders differ in {listed(differing)}." if differing else ""
     return Table(
         "What may be done about storage, and what the windows say of it for the data in each"
         f" folder.{differ}",
         (Column("", align="left"), *(_place(one) for one in found.places)),
         tuple((Cell(one.by), *map(Cell, one.answers)) for one in found.steps),
+    )
+
+
+def _differ(
+    places: Sequence[str | None], answers: Sequence[Answer], host: Mapping[str, str]
+) -> bool:
+    """Whether answers differ between file systems: on one of them that is chance."""
+    return any(
+        one != other and not on_one_file_system(pair, host)
+        for pair, (one, other) in zip(
+            combinations(places, 2), combinations(answers, 2), strict=True
+        )
     )
 
 
