@@ -34,6 +34,10 @@ def resolved(*folders: str, host: HostFacts = HOST) -> Plan:
 
 def test_without_folders_the_plan_is_what_it_was() -> None:
     assert names() == [f"{where}-{load}" for load in LOADS for where in ("here", "memory")]
+    assert (
+        "stages other-read-only, other-read-write and other-load are left out (skip);"
+        " what brings them in is --folder" in resolved().notes
+    )
 
 
 def test_one_folder_brings_in_the_stages_that_six_values_did() -> None:

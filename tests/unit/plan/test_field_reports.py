@@ -26,7 +26,10 @@ def test_a_skipped_stage_is_left_out_and_said() -> None:
     plan = six()
 
     assert "report-5" not in [stage.name for stage in plan.stages]
-    assert "stage report-5 is left out (skip)" in plan.notes
+    assert (
+        "stage report-5 is left out (skip); what brings it in is --set stage.report-5.skip=false"
+        in plan.notes
+    )
     assert plan.stage("report-4").build is None
 
 

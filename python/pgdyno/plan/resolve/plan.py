@@ -196,7 +196,15 @@ def _alone(resolved: Resolved) -> list[str]:
 
 
 def _left_out(draft: PlanDraft) -> list[str]:
-    return [f"stage {name} is left out (skip)" for name in draft.skipped]
+    found = []
+    for option in dict.fromkeys(draft.skipped.values()):
+        names = [name for name, other in draft.skipped.items() if other == option]
+        one = len(names) == 1
+        who, verb, them = ("stage", "is", "it") if one else ("stages", "are", "them")
+        found.append(
+            f"{who} {listed(names)} {verb} left out (skip); what brings {them} in is {option}"
+        )
+    return found
 
 
 def _servers(draft: PlanDraft, own: ServerFacts, builds: Builds) -> list[StageServer]:

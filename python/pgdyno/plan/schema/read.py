@@ -62,7 +62,7 @@ class PlanDraft:
     set_host: frozenset[tuple[str, str]]  # (stage, setting of the machine) that --set chose
     clients: tuple[StageClient, ...]  # of the stages, in order
     sources: Mapping[str, str]  # path of a file that the workload names -> its content
-    skipped: tuple[str, ...] = ()  # stages that are left out
+    skipped: Mapping[str, str]  # stage that is left out -> the option that brings it in
     whole_rounds: int | None = None  # see `Protocol`
     ignores_cycles: bool = False  # by `--quick`, where the whole plan follows checkpoints
 
@@ -146,7 +146,7 @@ def read_plan_text(
         _document(with_quick(raw, quick_by_path), quick_paths, complaints)
     clients: tuple[StageClient, ...] = ()
     sources: dict[str, str] = {}
-    skipped: tuple[str, ...] = ()
+    skipped: dict[str, str] = {}
     if document is not None:
         complaints += [_of_option(one, chosen) for one in _meaning(document, aa)]
         document, skipped = _kept(document)
@@ -253,9 +253,13 @@ def _document(
         return None
 
 
-def _kept(document: PlanDocument) -> tuple[PlanDocument, tuple[str, ...]]:
-    """The document without the stages that are left out, and their names."""
-    skipped = tuple(stage.name for stage in document.stage if stage.skip)
+def _kept(document: PlanDocument) -> tuple[PlanDocument, dict[str, str]]:
+    """The document without the stages that are left out, and what brings each of them in."""
+    skipped = {
+        stage.name: "--folder" if stage.each_folder else f"--set stage.{stage.name}.skip=false"
+        for stage in document.stage
+        if stage.skip
+    }
     kept = tuple(stage for stage in document.stage if not stage.skip)
     return document.model_copy(update={"stage": kept}), skipped
 
