@@ -22,7 +22,7 @@ from pgdyno.model.system_errors import reason
 from pgdyno.model.units import bytes_text
 
 _PREFIX = ".pgdyno-storage-"
-_KEPT_FREE = 0.05  # a server may write to the same disk meanwhile
+_KEPT_FREE = 0.05  # of what is free: a server may write to the same disk meanwhile
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def require_room(paths: Sequence[Path], each_bytes: int) -> Mapping[Path, int]:
         Free bytes of each.
 
     Raises:
-        PlanError: A file system has less room than its paths need; a twentieth is left free. Or
+        PlanError: A file system has less room than its paths need; a twentieth of it stays free. Or
             a path is not a folder, or nothing may be written to it, or, as root, somebody else
             could change it, or two of them are one folder.
     """
@@ -76,7 +76,7 @@ def require_room(paths: Sequence[Path], each_bytes: int) -> Mapping[Path, int]:
         if need > free[same[0]] * (1 - _KEPT_FREE):
             raise PlanError(
                 f"{same[0]} has {bytes_text(free[same[0]])} free, the probe needs"
-                f" {bytes_text(need)} and leaves {_KEPT_FREE:.0%} free",
+                f" {bytes_text(need)} and leaves {_KEPT_FREE:.0%} of that free",
                 "Make room, or name a smaller --size, of 64 MiB at least.",
             )
     return free
