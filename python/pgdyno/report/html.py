@@ -33,9 +33,10 @@ _WHOLE = re.compile(
 )
 # plotly.js: (function(…) {…} (…, () => {…})); the last is the function.
 _ONE_FUNCTION = re.compile(r"(: this, )(\(\) => \{.*\})(\)\);\s*)\Z", re.DOTALL)
-# Words too long for a column, and the pieces that a line may end after.
+# Words too long for a column, and the pieces that a line may end after; none is a first slash.
 _LONG_WORD = re.compile(r"(\S{21,})")
-_PIECE = re.compile(r"[^-_/.=,:]{1,20}[-_/.=,:]?|[-_/.=,:]{1,20}")
+_LONG_LABEL = re.compile(r"(\S{13,})")  # it stands beside its value
+_PIECE = re.compile(r"(?:\A[-_/.=,:]{1,20})?[^-_/.=,:]{1,20}[-_/.=,:]?|[-_/.=,:]{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +185,7 @@ def _environment() -> Environment:
     )
     environment.filters["inline"] = _inline
     environment.filters["breakable"] = _breakable
+    environment.filters["label"] = _label
     environment.filters["kind"] = lambda block: type(block).__name__
     return environment
 
@@ -211,7 +213,7 @@ def _breakable(text: str) -> Markup:
     return Markup("").join(
         Markup('<span class="{}">{}</span>').format(_kept(part), part)
         if index % 2
-        else _pieces(part)
+        else _pieces(part, _LONG_WORD, Markup("<wbr>"))
         for index, part in enumerate(parts)
     )
 
@@ -220,10 +222,15 @@ def _kept(part: str) -> str:
     return "option" if part.startswith("-") else "whole"
 
 
-def _pieces(text: str) -> Markup:
-    parts = _LONG_WORD.split(text)
+def _label(text: str) -> Markup:
+    """The same for what CSS prints of an attribute, which holds no elements."""
+    return _pieces(visible(text), _LONG_LABEL, Markup("&#8203;"))
+
+
+def _pieces(text: str, too_long: re.Pattern[str], between: Markup) -> Markup:
+    parts = too_long.split(text)
     return Markup("").join(
-        Markup("<wbr>").join(_PIECE.findall(part)) if index % 2 else escape(part)
+        between.join(_PIECE.findall(part)) if index % 2 else escape(part)
         for index, part in enumerate(parts)
     )
 

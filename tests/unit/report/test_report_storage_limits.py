@@ -10,7 +10,7 @@ from pgdyno.analysis.storage_advice import not_known
 from pgdyno.analysis.storage_facts import StorageFacts
 from pgdyno.analysis.storage_steps import COMMITS
 from pgdyno.model.floor import PathRound
-from pgdyno.report.storage import limits, render_md, tables
+from pgdyno.report.storage import limits, render_html, render_md, tables
 from pgdyno.report.storage_answer import answer, warnings
 from tests.data.probed import DISK, MEMORY, at_rates, floor, in_rounds, probed
 
@@ -79,6 +79,16 @@ def test_a_file_on_each_is_told_of_several_paths_alone() -> None:
     )
     assert "1 path · a file of 4.00 GiB, written in full first" in alone
     assert "2 paths · a file of 4.00 GiB on each, written in full first" in two
+
+
+def test_a_path_that_labels_values_on_a_narrow_page_may_break_where_its_folders_do() -> None:
+    """On a telephone `/tmp/storage/w` ended a line and `alk/disk-a` began the next."""
+    page = render_html(
+        storage_facts(probed(*map(floor, ["/srv/pgdata<", "/mnt/some/other/place"])))
+    )
+    assert 'data-head="/mnt/&#8203;some/&#8203;other/&#8203;place"' in page
+    assert "/mnt/<wbr>some/<wbr>other/<wbr>place" in page
+    assert 'data-head="/srv/pgdata&lt;"' in page, "short enough for any line"
 
 
 def under(one: PathRound, per_s: float) -> PathRound:
