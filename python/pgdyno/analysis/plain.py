@@ -54,8 +54,11 @@ def plain(stages: Sequence[StageFacts]) -> tuple[str, ...]:
     if not better:
         bases = list(dict.fromkeys(f"`{one.to_first.base}`" for one in others if one.to_first))
         nothing = f"Nothing that was tried is shown to be faster than {listed(bases, 'or')}."
+        rest = _not_better(others)
+        # One sentence for each base says it already, and says not known where this sounds like no.
+        told = rest if len(rest) == len(bases) else (nothing, *rest)
         slowest = [sentence for one in others if _is_told(one) for sentence in _slowest(one)]
-        return (nothing, *_not_better(others), *slowest)
+        return (*told, *slowest)
     safe = [one for one in better if one.rung in words.SAFE]
     found = list(dict.fromkeys(max(some, key=_ratio).name for some in (safe, better) if some))
     best = [one for one in better if one.name in found]

@@ -117,8 +117,13 @@ def test_where_nothing_is_better_nothing_is_praised(stages: tuple[StageFacts, ..
         ("not judged", f"Whether {both} faster than `initdb` is not known yet."),
     ):
         stages = (first, compared(tuned, 1.3, verdict), compared(unsafe, 1.5, verdict))
-        nothing = "Nothing that was tried is shown to be faster than `initdb`."
-        assert plain(stages) == (nothing, said)
+        assert plain(stages) == (said,)
+    both_ways = plain((first, compared(tuned, 1.0, "equivalent"), compared(unsafe, 0.9, "worse")))
+    assert both_ways == (
+        "Nothing that was tried is shown to be faster than `initdb`.",
+        "`tuned` is as fast as `initdb`.",
+        "`async-commit` is slower than `initdb`.",
+    )
     assert plain([first]) == (
         "Only `initdb` was measured: there is nothing to compare it with.",
     )  # fmt: skip
@@ -162,7 +167,9 @@ def test_what_came_of_the_others_is_said_too(stages: tuple[StageFacts, ...]) -> 
     assert slower[0].startswith("`tuned` is 30% faster")
     assert slower[-1] == "`async-commit` is slower than `initdb`."
     never = replace(unsafe, to_first=replace(unsafe.to_first, rounds=0, verdict="undecided"))
-    assert plain([first, tuned, never])[-1] == "`async-commit` was not measured beside `initdb`."
+    not_measured = "`async-commit` was not measured beside `initdb`."
+    assert plain([first, tuned, never])[-1] == not_measured
+    assert plain([first, replace(never, tails=())]) == (not_measured,)
 
 
 def test_what_the_report_finds_anywhere_dims_the_light(facts: Facts) -> None:
