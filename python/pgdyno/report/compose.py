@@ -161,5 +161,9 @@ def _doubts(stage: StageFacts, facts: Facts) -> Iterator[str]:
         if one not in own and (one.stages or stage.to_first is not None)
     ]  # fmt: skip
     if of_all:
-        more = f"; {len(of_all) - 1} more above" if len(of_all) > 1 else ""
+        # Above stands also what limits it without speaking against it, which is not counted.
+        many = len(of_all) - 1
+        more = (
+            f"; {many} more above {'speaks' if many == 1 else 'speak'} against it" if many else ""
+        )
         yield f"{of_all[0].simply or of_all[0].text}{more}"

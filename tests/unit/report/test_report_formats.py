@@ -93,12 +93,15 @@ def test_no_card_praises_what_a_check_speaks_against(facts: Facts) -> None:
     every = tuple(stage.name for stage in facts.stages)
     short = Doubt("no whole checkpoint cycles", True, every, True, "measured too briefly")
     unknown = Doubt("it is not known whether throughput was steady", False, every, True)
+    out, differs = Doubt("inputs out of their band", True), Doubt("1 unexplained difference", True)
     for doubts, tone, said in (
         ((), "good", ()),
         ((unknown,), "good", ()),
         ((short,), "warn", ("measured too briefly",)),
-        ((short, Doubt("inputs out of their band", True)), "warn",
-         ("measured too briefly; 1 more above",)),
+        ((short, unknown, out), "warn",
+         ("measured too briefly; 1 more above speaks against it",)),
+        ((short, unknown, out, differs), "warn",
+         ("measured too briefly; 2 more above speak against it",)),
     ):  # fmt: skip
         better = replace(facts, answer=replace(facts.answer, doubts=doubts))
         first, tuned, *_ = compose(better).cards
