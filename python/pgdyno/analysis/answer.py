@@ -126,10 +126,11 @@ def _next_steps(
         )
     if needed:
         near = [f"`{name}`" for name, one in rounds.items() if one and name not in far]
-        of = f" of {listed(near)}" if far or planned else ""
+        what = f"what {listed(near)} {'do' if near[1:] else 'does'}" if far or planned else "it"
+        takes = _takes(needed, trials)
         yield (
-            f"To decide it{of}, repeat the run with `--set protocol.rounds={needed}`"
-            f"{_takes(needed, trials)}."
+            f"A run with `--set protocol.rounds={needed}`{takes}{',' * bool(takes)} is likely to"
+            f" decide {what}."
         )
     for name, many in far.items():
         yield (

@@ -259,8 +259,9 @@ def test_an_answer_ends_with_how_to_decide_what_is_not(tmp_path: Path) -> None:
             (facts.stages[0], tried), facts.trials, (), (), metric="NOPM", quick=False, looks=looks
         ).plain
         said = [one for one in plain if "protocol.rounds" in one]
-        text = f"To decide it, repeat the run with `--set protocol.rounds={rounds}`, which takes"
+        text = f"A run with `--set protocol.rounds={rounds}`, which takes"
         assert [one.rpartition(" about ")[0] for one in said] == [text]
+        assert all(one.endswith(", is likely to decide it.") for one in said)
 
 
 def test_of_a_twin_nothing_is_to_be_decided(tmp_path: Path) -> None:
@@ -315,9 +316,9 @@ def test_what_the_rest_of_a_run_may_decide_is_no_reason_to_repeat_it(tmp_path: P
             f"`pgdyno resume`, given the run file, measures the 2 trials that are left, and may"
             f" decide what `{tried.name}` does."
         )
-        repeated = f"To decide it of `{tried.name}`, repeat the run with"
+        further = f"is likely to decide what `{tried.name}` does."
         assert (may in plain) == resumed
-        assert any(one.startswith(repeated) for one in plain) != resumed
+        assert any(one.endswith(further) for one in plain) != resumed
     once = replace(compared, rounds=1, low=None, high=None, rounds_needed=None)
     stages = (facts.stages[0], replace(facts.stages[1], to_first=once))
     plain = answer(stages, left, (), (), metric="NOPM", quick=False).plain
