@@ -139,9 +139,9 @@ def _next_steps(
         )
     cycles = [one.checkpoint_cycle for one in stages if one.checkpoint_cycle is not None]
     if any(one.verdict == "finding" for one in cycles):
-        how = "give it also" if needed else "repeat the run with"
+        how = "give that run also" if needed else "repeat the run with"
         yield (
-            f"To have all of the server's work in it, {how} `--set protocol.checkpoints=cycles`,"
+            f"To see all of the server's work, {how} `--set protocol.checkpoints=cycles`,"
             " which takes longer: `--dry-run` says how long."
         )
 
@@ -354,9 +354,9 @@ _CHECKS = (
     ("client_limit", "unknown", "it is not known whether the client held the server back",
      "it is not known whether the program that asks held the server back"),
     ("checkpoint_cycle", "finding", "no whole checkpoint cycles",
-     "measured too briefly: the work that the server puts off (checkpoints) is not all in it"),
+     "measured too briefly: not all the work that the server puts off (checkpoints) was seen"),
     ("checkpoint_cycle", "unknown", "it is not known whether checkpoint cycles are whole",
-     "it is not known whether the work that the server puts off (checkpoints) is all in it"),
+     "it is not known whether all the work that the server puts off (checkpoints) was seen"),
     ("window_end", "finding", "requests of the windows had no answer, or failed",
      "some requests had no answer, or failed"),
     ("window_end", "unknown", "requests under way at the windows' ends have no time",
@@ -379,7 +379,7 @@ def _few(stages: Sequence[StageFacts]) -> list[Doubt]:
         return []
     few, simply = (
         f"only {plural(min(pairs), 'paired round')}",
-        (f"each was measured beside the first only {often(min(pairs))}"),
+        f"each stage was measured beside the first only {often(min(pairs))}",
     )
     if min(pairs) < max(pairs):
         few = f"a stage with only {plural(min(pairs), 'paired round')}"

@@ -94,13 +94,12 @@ def busy_doubts(
     busy = [(stage, share) for stage, share in known if share > OTHERS_SHARE]
     if not busy:
         return
+    others = "other programs, or other machines on the same hardware,"
     most = f"up to {max(share for _, share in busy):.0%}"
     stages = tuple(one.name for one in plan.stages if one.name in {stage for stage, _ in busy})
     yield Doubt(
-        f"other programs, or other machines on its hardware, had {most} of the host's CPU time"
-        f" during windows, more than {OTHERS_SHARE:.0%} in {len(busy)} of"
-        f" {plural(len(known), 'window')}",
+        f"{others} had {most} of the host's CPU time during windows, more than"
+        f" {OTHERS_SHARE:.0%} in {len(busy)} of {plural(len(known), 'window')}",
         grave=True, stages=stages, all_stages=len(stages) == len(plan.stages) > 1,
-        simply=f"other programs, or other machines on its hardware, had {most} of the machine's"
-        " processors while it was measured",
+        simply=f"{others} had {most} of the machine's processors during the measurement",
     )  # fmt: skip

@@ -35,7 +35,7 @@ def compose(facts: Facts) -> Document:
 def _light(facts: Facts) -> Light:
     text, meaning = CONFIDENCES[facts.answer.confidence]
     against, unknown = (facts.answer.said_simply(grave=grave) for grave in (True, False))
-    besides = "Besides, these limit it:" if against and unknown else ""
+    besides = "Besides, these limit the numbers:" if against and unknown else ""
     return Light(LIGHTS[facts.answer.confidence], text, meaning, against, unknown, besides)
 
 

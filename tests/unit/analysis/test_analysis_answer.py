@@ -226,8 +226,8 @@ def test_few_rounds_are_told_of_each_only_where_each_has_as_few(tmp_path: Path) 
         doubts = answer((first, *others), (), (), (), metric="NOPM", quick=False).doubts
         return next(one.simply for one in doubts if "paired round" in one.text)
 
-    assert said(2, 2) == "each was measured beside the first only 2 times"
-    assert said(1, 1) == "each was measured beside the first only once"
+    assert said(2, 2) == "each stage was measured beside the first only 2 times"
+    assert said(1, 1) == "each stage was measured beside the first only once"
     assert said(3, 2) == "not every stage was measured beside the first more than 2 times"
     assert said(3, 0) == "not every stage was measured beside the first"
 

@@ -77,11 +77,11 @@ def test_much_that_others_had_is_told_with_the_worst_window_and_how_many(tmp_pat
     assert doubt.grave
     assert doubt.stages == (second,)
     assert doubt.text == (
-        "other programs, or other machines on its hardware, had up to 43% of the host's CPU time"
-        " during windows, more than 25% in 2 of 4 windows"
+        "other programs, or other machines on the same hardware, had up to 43% of the host's CPU"
+        " time during windows, more than 25% in 2 of 4 windows"
     )
     assert doubt.plain.startswith(
-        "other programs, or other machines on its hardware, had up to 43% of the machine's"
+        "other programs, or other machines on the same hardware, had up to 43% of the machine's"
         " processors"
     )
     assert list(busy_doubts(plan, trials, server_on_host=False)) == []
@@ -100,5 +100,7 @@ def test_a_report_is_limited_by_it(tmp_path: Path) -> None:
                 run.put_trial(replace(one, result=replace(took, client=client)))
     with RunFile.read(path) as run:
         facts = analyse(run)
-    assert "other programs, or other machines on its hardware, had up to 5" in facts.answer.limits
+    assert (
+        "other programs, or other machines on the same hardware, had up to 5" in facts.answer.limits
+    )
     assert facts.answer.confidence == "low"

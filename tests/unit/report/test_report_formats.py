@@ -66,7 +66,7 @@ def test_page_and_markdown_introduce_what_else_limits_an_answer_by_the_same_word
     told = replace(facts, answer=replace(facts.answer, doubts=doubts))
     light = compose(told).light
     assert light is not None
-    assert light.besides == "Besides, these limit it:"
+    assert light.besides == "Besides, these limit the numbers:"
     assert light.besides in markdown.render(told)
     assert light.besides in html.render(told)
     alone = compose(replace(facts, answer=replace(facts.answer, doubts=doubts[:1]))).light
@@ -254,7 +254,7 @@ def test_page_and_markdown_introduce_what_limits_an_answer_alike(
     """Few rounds are known, and Markdown called them not known."""
     light = compose(facts).light
     assert light is not None
-    assert light.besides == "Besides, these limit it:"
+    assert light.besides == "Besides, these limit the numbers:"
     assert f'<p class="besides">{light.besides}</p>' in own_page
     assert f"\n\n{light.besides}\n\n" in markdown.render(facts)
     mild = tuple(one for one in facts.answer.doubts if not one.grave)
