@@ -31,6 +31,7 @@ class Sheet:
     sticks_out: bool  # whether something is printed in the margin at the right
     ends_leading: bool  # whether what is printed last is marked
     last_line: str  # of its text, with single blanks
+    text: str  # all of it, without blanks
 
 
 def sheets(pdf: Path) -> list[Sheet]:
@@ -60,7 +61,8 @@ def _sheet(picture: _Picture, text: str) -> Sheet:
     filled = max(0.0, low - _MARGIN) / (1 - 2 * _MARGIN)
     # Two dots of what is rounded, and of the soft edges of letters.
     right = round(picture.shape[1] * (1 - _MARGIN_RIGHT)) + 2
-    return Sheet(float(filled), bool(inked[:, right:].any()), ends_leading, _last_line(text))
+    sticks_out, bare = bool(inked[:, right:].any()), "".join(text.split())
+    return Sheet(float(filled), sticks_out, ends_leading, _last_line(text), bare)
 
 
 def _picture(path: Path) -> _Picture:

@@ -62,7 +62,10 @@ def test_every_report_fits_every_width(shown: tuple[Page, list[str]]) -> None:
 
 
 def test_every_report_fits_paper(shown: tuple[Page, list[str]], tmp_path: Path) -> None:
-    """No sheet is mostly blank, no heading stands alone, no table and no label is cut."""
+    """No sheet is mostly blank, no heading stands alone, no table and no label is cut.
+
+    The first one is printed alone, and ends with a whole sentence.
+    """
     page, noise = shown
     pdf = tmp_path / "report.pdf"
     page.add_style_tag(content=MARKED)
@@ -77,4 +80,7 @@ def test_every_report_fits_paper(shown: tuple[Page, list[str]], tmp_path: Path) 
     assert [filled for filled in others if filled < FILLED_MIN] == []
     assert [sheet.last_line for sheet in printed if sheet.ends_leading] == []
     assert [number for number, sheet in enumerate(printed, 1) if sheet.sticks_out] == []
+    paragraphs = page.locator(":is(.answer, .precisely) p").all_text_contents()
+    whole = ["".join(one.split()) for one in paragraphs]
+    assert [one for one in whole if not any(one in sheet.text for sheet in printed)] == []
     assert noise == []
