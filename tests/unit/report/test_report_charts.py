@@ -9,7 +9,7 @@ import pytest
 
 import pgdyno
 import pgdyno.report.charts as package
-from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.facts import Facts, RecoveryFacts, Spread
 from pgdyno.analysis.signal_facts import ResponseMap, Signal, SignalLine, SignalUnit
 from pgdyno.analysis.timeline_facts import Checkpoint, Mark
 from pgdyno.model.units import count_text
@@ -19,6 +19,8 @@ from tests.data.imported import FOLDER
 from tests.data.miniature import write_miniature
 from tests.data.over_time import process_line
 from tests.unit.conftest import analysed
+
+SPREAD = Spread(2.0, (1.0, 2.0, 3.0))
 
 
 def test_every_file_is_a_chart() -> None:
@@ -34,6 +36,17 @@ def test_the_timeline_has_a_panel_for_each_measured_trial(facts: Facts) -> None:
         "async-commit · round 2 · invalid"
     ]
     assert chart.across(facts) == 3
+
+
+def test_of_recovery_only_the_best_stages_have_names(facts: Facts) -> None:
+    """With all of them, one name stood upon the other."""
+    told = tuple(
+        RecoveryFacts(stage.name, SPREAD, SPREAD, SPREAD, guarded=False, on_front=number == 0)
+        for number, stage in enumerate(facts.stages)
+    )
+    (panel,) = charts()["recovery"].panels(replace(facts, recovery=told))
+    modes = [trace.mode for trace in panel.figure.data[1:]]
+    assert modes == ["markers+text", *["markers"] * (len(told) - 1)]
 
 
 def test_active_sessions_have_the_axis_of_throughput(facts: Facts) -> None:

@@ -80,8 +80,8 @@ def _dot(point: _Point, facts: Facts, latest_s: float) -> go.Scatter:
     return go.Scatter(
         x=[one.ready_s.median],
         y=[speed.median],
-        mode="markers+text",
-        texttemplate=look.label(stage.name) if one.on_front else "",
+        mode="markers+text" if one.on_front else "markers",  # an empty template shows the text
+        texttemplate=look.label(stage.name),
         textposition=f"bottom {side}",
         textfont={"size": look.SMALL_PX, "color": look.INK},
         marker={
