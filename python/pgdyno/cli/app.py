@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 import sys
@@ -18,13 +19,13 @@ from typing import IO, Annotated, Any
 import typer
 
 from pgdyno.cli.console import say_error, stdout
-from pgdyno.cli.help import STYLE, Command, Group
+from pgdyno.cli.help import STYLE, Command, Group, argument_name
 from pgdyno.model.errors import Interrupted, PgdynoError, PlanError
 from pgdyno.model.scrub import scrubbed
 from pgdyno.model.system_errors import SystemFailure, as_pgdyno_error, reason
 from pgdyno.model.text import visible
 from pgdyno.model.version import VERSION
-from pgdyno.model.wording import small
+from pgdyno.model.wording import listed, small
 
 COMMANDS = {
     "demo": "pgdyno.cli.plans:demo",
@@ -103,6 +104,9 @@ class Commands(Group):
 
 _OF_PYDANTIC = "Value error, "  # before what a refusal of a value says
 _STOPPED = ("stopped", "Nothing of it is still running.")  # fact and hint
+_WITHOUT = re.compile(r"^Option '(.+)' requires an argument\.$")
+_TOO_MANY = re.compile(r"^Got unexpected extra argument\(s\) \((.*)\)$", re.DOTALL)
+_ONE_MORE = "No further argument is expected"
 _NO_NUMBER = {"int_parsing": "no whole number", "float_parsing": "no number"}  # kinds of pydantic's
 
 
@@ -125,12 +129,12 @@ def _in_our_voice(error: Any) -> None:  # noqa: ANN401  typer hides it
     context = getattr(error, "ctx", None)
     if context is None or message == context.get_help():  # no arguments at all: the page is meant
         return
-    message = _with_its_value(message, error.__cause__)
+    message = _with_its_value(_in_plain_words(error, message), error.__cause__)
     line = visible(" ".join(message.split()))  # choices stand on lines of their own
     fact = small(line).rstrip(".").replace(_OF_PYDANTIC, "")
     fact, asks, close = fact.partition(". Did you mean ")
     hint = f"Did you mean {close}" if asks else f"`{context.command_path} --help` says more."
-    if "unexpected extra argument" in fact and (option := _takes_several(context)):
+    if fact.startswith(small(_ONE_MORE)) and (option := _takes_several(context)):
         hint = f"Commas separate several values: {option} /a,/b. {hint}"
 
     def show(file: IO[str] | None = None) -> None:
@@ -138,6 +142,17 @@ def _in_our_voice(error: Any) -> None:  # noqa: ANN401  typer hides it
         typer.echo(f"{typer.style('hint:', bold=True)} {hint}", file, err=True)
 
     error.show = show
+
+
+def _in_plain_words(error: Any, message: str) -> str:  # noqa: ANN401  typer hides it
+    """A refusal without typer's brackets; an argument has the name that the help gives it."""
+    if possible := getattr(error, "possibilities", None):  # options of nearly that name
+        return f"{error.message}. Did you mean {listed(tuple(possible), 'or')}?"
+    one = getattr(error, "param", None)
+    if one is not None and one.param_type_name == "argument":
+        message = message.replace(one.get_error_hint(), f"'{argument_name(one)}'", 1)
+    message = _WITHOUT.sub(r"Option \1 was given without its value", message)
+    return _TOO_MANY.sub(rf"{_ONE_MORE}: \1", message)
 
 
 def _with_its_value(message: str, cause: Any) -> str:  # noqa: ANN401  of typer or of pydantic

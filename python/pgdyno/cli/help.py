@@ -63,8 +63,14 @@ class Command(_Whole, TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  typer hides it
         """As typer does, once every option has its value, and none has two."""
         given = with_values(args)
-        self._require_once(ctx, given)
-        return super().parse_args(ctx, given)
+        try:
+            self._require_once(ctx, given)
+            return super().parse_args(ctx, given)
+        except Exception as error:
+            # Typer does not say of which command it was that an option came without its value.
+            if getattr(error, "ctx", ctx) is None:
+                error.ctx = ctx  # type: ignore[attr-defined]
+            raise
 
     def _require_once(self, ctx: Any, args: list[str]) -> None:  # noqa: ANN401
         """Refuse an option that takes one value and was given twice: one would be dropped."""

@@ -157,12 +157,33 @@ def test_a_word_that_is_nearly_a_command_is_told_which() -> None:
         (["run"], "missing argument 'PLAN'", "`pgdyno run --help` says more."),
         (
             ["run", "p", "--folder", "/a", "/b"],
-            "unexpected extra argument",
+            "no further argument is expected: /b",
             "Commas separate several values: --folder /a,/b.",
         ),
         (["bench", "tpcc", "--seed", "x"], "'--seed': 'x' is no whole number", "`pgdyno bench"),
         (["bench", "tpcc", "--rate", "1k"], "'--rate': '1k' is no number", "`pgdyno bench --help`"),
         (["report", "x", "--format", "con"], "'--format' / '-f': 'con' is not one of", "`pgdyno"),
+        (
+            ["init", "a", "b", "c d"],
+            "no further argument is expected: b c d",
+            "`pgdyno init --help`",
+        ),
+        (["report"], "missing argument 'RUN_FILE'", "`pgdyno report --help` says more."),
+        (
+            ["run", "demo", "--out"],
+            "option --out was given without its value",
+            "`pgdyno run --help` says more.",
+        ),
+        (
+            ["guard", "check", "--standby"],
+            "option --standby was given without its value",
+            "`pgdyno guard check --help` says more.",
+        ),
+        (
+            ["init", "--warehouse", "1"],
+            "no such option: --warehouse",
+            "Did you mean --warehouses?",
+        ),
         (["run", "demo", "--no-such"], "no such option: --no-such", "`pgdyno run --help`"),
     ],
 )
@@ -174,6 +195,7 @@ def test_what_typer_refuses_is_told_as_all_errors_are(
     first, second = shown.output.splitlines()
     assert first.startswith("error: ")
     assert fact in first
+    assert "(" not in first
     assert second.startswith(f"hint: {hint}")
 
 
