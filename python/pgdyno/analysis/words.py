@@ -12,9 +12,8 @@ from pgdyno.model.wording import listed, plural
 from pgdyno.model.workload import TEXT_MIX
 
 NOTHING = "–"
-RATIO = (
-    "a ratio is the middle of what rounds tell, each for itself, and not that of the two medians"
-)
+MIDDLE = "a ratio is the middle of the ratios of single rounds"
+RATIO = f"{MIDDLE}, not the ratio of the two medians"
 NO_LOOK = "no look yet"
 AMONG_SEVERAL = "among several comparisons that is not yet beyond chance"
 
