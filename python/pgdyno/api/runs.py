@@ -41,6 +41,7 @@ from pgdyno.model.run import RunInfo, TrialRecord
 from pgdyno.report.notebook import Drawing, draw
 from pgdyno.stats.ceiling import ceilings
 from pgdyno.stats.knee import curve as knee_curve
+from pgdyno.store.named_runs import RUNS
 from pgdyno.store.output_file import require_page, write_page
 from pgdyno.store.run_file import RunFile, as_written, require_new
 from pgdyno.store.views import RUN
@@ -438,7 +439,7 @@ def named_now(
     """
     now = time.time_ns()
     ident = f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(now / 1e9))}-{name}"
-    path = Path(out) if out is not None else Path("runs") / f"{ident}.sqlite"
+    path = Path(out) if out is not None else RUNS / f"{ident}.sqlite"
     require_new(path)
     require_page(path.with_suffix(".html"), beside=(path, *beside))
     return ident, now, path

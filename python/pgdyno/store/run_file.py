@@ -36,9 +36,10 @@ from pgdyno.model.run import (
 )
 from pgdyno.model.system_errors import told
 from pgdyno.model.wording import small
-from pgdyno.plan.schema.files import BadFile, did_you_mean, open_regular, require_regular
+from pgdyno.plan.schema.files import BadFile, open_regular, require_regular
 from pgdyno.store import telemetry_rows, views
 from pgdyno.store.earlier_formats import head_of
+from pgdyno.store.named_runs import meant
 from pgdyno.store.output_file import publish, require_closed
 
 if TYPE_CHECKING:
@@ -417,7 +418,7 @@ def _open(path: Path, mode: str, oldest: int = 1) -> sqlite3.Connection:
     try:
         require_regular(path)
     except BadFile as error:
-        hint = _meant(path) or "Run files lie in `runs`, unless --out named another."
+        hint = meant(path) or "Run files lie in `runs`, unless --out named another."
         raise StoreError(f"run file {path} {error}", hint) from error
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True)
@@ -425,14 +426,6 @@ def _open(path: Path, mode: str, oldest: int = 1) -> sqlite3.Connection:
         raise StoreError(f"run file {path} cannot be read: {error}") from error
     require_known(path, connection, oldest)
     return connection
-
-
-def _meant(path: Path) -> str | None:
-    """The run file of nearly this name, or of its page; None: none lies there."""
-    for ending in (f"{path}.sqlite", f"{path.parent / path.stem}.sqlite"):
-        if path.name and ending != str(path) and os.path.isfile(ending):
-            return f"Did you mean {ending}?"
-    return did_you_mean(path, ".sqlite")
 
 
 def require_known(path: Path, connection: sqlite3.Connection, oldest: int = 1) -> None:
@@ -447,7 +440,7 @@ def require_known(path: Path, connection: sqlite3.Connection, oldest: int = 1) -
         strange = _what_computes(connection)
     except sqlite3.Error as error:
         connection.close()
-        hint = _meant(path) or "Run files lie in `runs`; a plan is run by `pgdyno run`."
+        hint = meant(path) or "Run files lie in `runs`; a plan is run by `pgdyno run`."
         raise StoreError(f"run file {path} cannot be read: {error}", hint) from error
     if found == APPLICATION_ID and strange:
         connection.close()

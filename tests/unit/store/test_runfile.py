@@ -284,9 +284,31 @@ def test_a_run_file_is_named_where_its_name_or_ending_is_another(path: Path, sai
     assert caught.value.hint == f"Did you mean {meant}?"
 
 
+@pytest.mark.parametrize(
+    "said", ["runs/demo.sqlite", "demo", "demo.toml", "20261130-090000-demo.sqlite"]
+)
+def test_the_last_run_of_a_plan_is_named_to_who_names_the_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("demo.toml").write_text('name = "demo"')
+    Path("runs").mkdir()
+    for name in ("29-100000-demo", "30-090000-demo", "30-100000-mydemo", "30-110000-other"):
+        RunFile.create(Path(f"runs/202611{name}.sqlite"), INFO, TRIALS).close()
+    with pytest.raises(StoreError) as caught:
+        RunFile.read(Path(said))
+    assert caught.value.hint == "Did you mean runs/20261130-090000-demo.sqlite?"
+
+
 def test_a_missing_file_is_an_error(path: Path) -> None:
     with pytest.raises(StoreError, match="no such file"):
         RunFile.read(path)
+
+
+@pytest.mark.parametrize("name", [f"{'a' * 300}/x.sqlite", "a\0/x.sqlite", "..", "/"])
+def test_a_name_that_no_file_can_have_is_an_error(name: str) -> None:
+    with pytest.raises(StoreError):
+        RunFile.read(Path(name))
 
 
 @pytest.mark.parametrize("content", [b"", b"SQLite? no.", b"\0" * 4096])
