@@ -18,6 +18,7 @@ from typing import IO, Annotated, Any
 
 import typer
 
+from pgdyno.cli.completion import stay_behind_a_name
 from pgdyno.cli.console import say_error, stdout
 from pgdyno.cli.help import STYLE, Command, Group, argument_name
 from pgdyno.model.errors import Interrupted, PgdynoError, PlanError
@@ -172,6 +173,7 @@ def _takes_several(context: Any) -> str | None:  # noqa: ANN401  typer hides it
     return None
 
 
+stay_behind_a_name()
 _WORDS_MAX = 300  # of an error's text; all of it stands in the file
 app = typer.Typer(
     name="pgdyno", cls=Commands, no_args_is_help=True, **{**STYLE, "add_completion": True}
