@@ -319,10 +319,15 @@ def test_a_closed_door_is_known_before_anything_is_made(
         administer(server, "SELECT pg_reload_conf();")
         there = databases(server)
         refused = pgdyno("run", plan, *BARE, code=2)
+        preview = pgdyno("run", plan, "--dry-run", code=2)
     finally:
         hba.write_text(before)
         administer(server, "SELECT pg_reload_conf();")
 
+    told = " ".join(preview.stdout.split())
+    assert f"not known create pg_prewarm: {ROLE} may not look into template1" in told
+    assert "CREATE EXTENSION IF NOT EXISTS pg_prewarm;" in grants_of(preview.stdout)
+    assert "pg_prewarm" not in preview.stderr
     assert "may not enter databases pgdyno_owner, pgdyno_trial and pgdyno_fixture_0" in " ".join(
         refused.stderr.split()
     )

@@ -22,7 +22,7 @@ class Role:
     is_superuser: bool
     can_create_databases: bool
     can_checkpoint: bool
-    can_prewarm: bool  # it may create pg_prewarm, or template1 has it
+    can_prewarm: bool | None  # it may create pg_prewarm, or template1 has it; None: not known
     has_prewarm_files: bool  # pg_prewarm is installed on the server's host
     can_read_settings: bool  # also those that only administrators are shown
     can_read_statistics: bool  # also what sessions of others do, and how the server does
@@ -45,4 +45,5 @@ class Right:
     grant: tuple[str, ...]  # what a superuser gives psql, line by line
     otherwise: str = ""  # how a plan does without it, and what that costs; empty: it cannot
     is_needed: bool = True  # False: the run goes well without it
+    unknown: str = ""  # why nobody knows whether it is held; empty: it is known
     before: str = ""  # what must be done first, on the server's host or by whoever uses it

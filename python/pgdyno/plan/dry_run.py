@@ -17,7 +17,6 @@ from rich.text import Text
 from pgdyno.model.durability import LADDER, NOT_KNOWN
 from pgdyno.model.file_system import IN_MEMORY
 from pgdyno.model.plan import Plan, Stage
-from pgdyno.model.rights import Right
 from pgdyno.model.settings import HostFacts, OriginKind, Rung, ServerFacts, Setting
 from pgdyno.model.text import one_line
 from pgdyno.model.units import bytes_text, seconds_text
@@ -33,6 +32,7 @@ from pgdyno.plan.estimate.needs import (
     rooms,
     shared,
 )
+from pgdyno.plan.granted import granted
 from pgdyno.plan.resolve.builds import NO_BUILDS, Builds
 from pgdyno.plan.settings.checkpoints import (
     cycle_lines,
@@ -439,7 +439,7 @@ def _rights(plan: Plan, server: ServerFacts, first: ServerFacts) -> Iterator[Ren
     if role.is_superuser:
         yield Text("It is a superuser, who may do everything.")
         return
-    yield from _granted(rights(server, plan.protocol, plan.stages, 1 + len(first.others)))
+    yield from granted(rights(server, plan.protocol, plan.stages, 1 + len(first.others)))
 
 
 def _rights_there(plan: Plan, server: ServerFacts) -> Iterator[RenderableType]:
@@ -451,27 +451,7 @@ def _rights_there(plan: Plan, server: ServerFacts) -> Iterator[RenderableType]:
     if not (found := rights_there(server, plan.stages)):
         yield Text("It has there what the plan needs.")
         return
-    yield from _granted(found)
-
-
-def _granted(found: Sequence[Right]) -> Iterator[RenderableType]:
-    """Rights one by one, and what grants those that are missing."""
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for one in found:
-        absent = ("missing", "bold red") if one.is_needed else ("optional", "")
-        word, style = ("held", "green") if one.is_held else absent
-        without = f"\nwithout it: {one.otherwise}" if one.otherwise and not one.is_held else ""
-        table.add_row(Text(word, style=style), Text(one.what + without))
-    yield table
-    if missing := [one for one in found if not one.is_held]:
-        yield Text("\nA superuser grants what is missing or optional with psql:\n")
-        for one in missing:
-            lines = [f"-- first, {one.before}"] * bool(one.before)
-            # No padding, which cuts what is wider than the terminal.
-            script = "\n".join(f"  {line}" for line in (*lines, *one.grant))
-            yield Text(script, no_wrap=True, overflow="ignore")
+    yield from granted(found)
 
 
 def _stored(plan: Plan) -> Iterator[RenderableType]:

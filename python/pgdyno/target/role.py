@@ -98,7 +98,7 @@ def role_of(
         is_superuser=superuser,
         can_create_databases=superuser or creates,
         can_checkpoint=administrates or checkpoints,
-        can_prewarm=administrates or has_prewarm,
+        can_prewarm=True if administrates else has_prewarm,
         has_prewarm_files=files,
         can_read_settings=superuser or reads,
         can_read_statistics=looks,
@@ -137,11 +137,11 @@ def _path_of_new_databases(session: psycopg.Connection[Any]) -> tuple[str, bool]
 
 def _in_the_template(
     connection: Connection, path: str, of_client: bool
-) -> tuple[bool, NoPlace | None]:
+) -> tuple[bool | None, NoPlace | None]:
     """Whether databases are made with pg_prewarm, and why tables have no place in them, if so.
 
-    Nobody can make one while we look, for a moment. Where we may not look, all is taken to be
-    well: then the first database tells.
+    Nobody can make one while we look, for a moment. Where we may not look, the first database
+    tells: None, and a place is taken to be there.
     """
     try:
         with psycopg.connect(**connection.to("template1").arguments(), autocommit=True) as session:
@@ -152,7 +152,7 @@ def _in_the_template(
             ]
             rows = session.execute(_SCHEMAS, (names,)).fetchall()
     except psycopg.Error:
-        return True, None
+        return None, None
     there = {name: (uses, uses and creates) for name, uses, creates in rows}
     named = [one for one in names if one in there]
     # As the server: the first that the role may use. One that is closed to it can be opened.

@@ -100,6 +100,22 @@ def test_missing_files_are_installed_first() -> None:
     assert "postgresql-contrib" in right.before
 
 
+def test_what_template1_holds_is_not_known_where_the_role_may_not_look() -> None:
+    role = replace(ADMINISTRATOR, name="engineer", is_superuser=False, can_prewarm=None,
+                   can_set=frozenset({"track_io_timing"}))  # fmt: skip
+    right = found(role)["create pg_prewarm"]
+    assert not right.is_held
+    assert right.unknown == "engineer may not look into template1"
+    assert "CREATE EXTENSION IF NOT EXISTS pg_prewarm;" in right.grant
+    require_rights(resolved(), replace(running(18), role=role))
+
+
+def test_files_that_are_missing_are_known_to_be_so() -> None:
+    right = found(replace(NOBODY, has_prewarm_files=False, can_prewarm=None))["create pg_prewarm"]
+    assert not right.is_held
+    assert not right.unknown
+
+
 def test_all_that_is_missing_is_one_refusal() -> None:
     with pytest.raises(PlanError) as refused:
         require_rights(resolved(), replace(running(18), role=NOBODY))

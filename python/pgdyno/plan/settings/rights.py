@@ -81,7 +81,7 @@ def require_rights(plan: Plan, server: ServerFacts) -> None:
         asked += [(where, right) for right in rights_there(server, plan.stages)]
     refuse(plan.source, [
         Complaint(where, _refusal(right))
-        for where, right in asked if right.is_needed and not right.is_held
+        for where, right in asked if right.is_needed and not (right.is_held or right.unknown)
     ])  # fmt: skip
 
 
@@ -158,14 +158,17 @@ def _sessions(role: Role, needed: int, otherwise: str) -> Iterator[Right]:
 
 
 def _prewarm(role: Role) -> Right:
+    unknown = role.has_prewarm_files and role.can_prewarm is None
+    creation = f"CREATE EXTENSION {'IF NOT EXISTS ' if unknown else ''}pg_prewarm;"
     return Right(
         "create pg_prewarm",
-        role.can_prewarm and role.has_prewarm_files,
+        bool(role.can_prewarm) and role.has_prewarm_files,
         # Nobody may be in template1 while a database is made of it.
-        ("\\c template1", "CREATE EXTENSION pg_prewarm;", "\\c postgres"),
+        ("\\c template1", creation, "\\c postgres"),
         "protocol.prewarm = false, with a warm-up that reads the data;"
         " until they are in memory, a window measures the disk as well",
         before="" if role.has_prewarm_files else "install postgresql-contrib on the server's host",
+        unknown=f"{role.name} may not look into template1" if unknown else "",
     )
 
 
