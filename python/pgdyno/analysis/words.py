@@ -63,6 +63,12 @@ def planned_otherwise(stage: StageFacts) -> str:
     )
 
 
+def left_out(left: int, one: str, many: str | None = None, *, where: str = "the JSON") -> str:
+    """A sentence on the rows that a table leaves out, after a space; empty where it has all."""
+    more = plural(left, f"{one} more is", f"{many or one + 's'} more are")
+    return f" {more} in {where}." if left > 0 else ""
+
+
 def kind(name: str) -> str:
     """A kind of transaction as the TPC-C text writes it, e.g. `New-Order`; others as they are."""
     if name not in TEXT_MIX:

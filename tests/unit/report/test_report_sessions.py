@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.session_facts import Blocking, Queue
 from pgdyno.report.document import Table
@@ -78,12 +80,15 @@ def test_who_blocks_whom_is_told_with_its_interval_and_its_deepest_queue(facts: 
     assert table.rows[1][3].note == "≥ 4 at once"
 
 
-def test_of_many_pairs_the_longest_waits_are_shown_and_the_others_counted(facts: Facts) -> None:
+@pytest.mark.parametrize(("left", "told_of"), [(3, "3 rows more are"), (1, "1 row more is")])
+def test_of_many_pairs_the_longest_waits_are_shown_and_the_others_counted(
+    facts: Facts, left: int, told_of: str
+) -> None:
     many = tuple(
         replace(WAITS, relation=f"t{number}", waited_s=100.0 - number)
-        for number in range(SHOWN_MAX + 3)
+        for number in range(SHOWN_MAX + left)
     )
     told = (replace(facts.sessions[0], blocking=many), *facts.sessions[1:])
     (table,) = blocked(replace(facts, sessions=told))
     assert len(table.rows) == SHOWN_MAX + 1, "and the deepest queue"
-    assert table.caption.endswith("3 rows more are in the JSON.")
+    assert table.caption.endswith(f"{told_of} in the JSON.")

@@ -122,10 +122,9 @@ def _who_blocks_whom(stages: Sequence[StageSessions]) -> Table:
     ordered = sorted(pairs, key=lambda one: -most[one])
     shown = ordered[:SHOWN_MAX]
     left = len(ordered) - len(shown)
-    more = f" {plural(left, 'row')} more are in the JSON." if left else ""
     caption = (
         "Who blocks whom: seconds that sessions waited for a lock. Queues are looked at twice a"
-        f" second: shorter waits are mostly not in it.{more}"
+        f" second: shorter waits are mostly not in it.{words.left_out(left, 'row')}"
     )
     heads = [Column(head, align="left") for head in ("who waits", "for", "blocked by")]
     rows = tuple(

@@ -17,7 +17,7 @@ from pgdyno.analysis.snapshot_facts import (
     TableRow,
     TableUse,
 )
-from pgdyno.analysis.words import NOTHING
+from pgdyno.analysis.words import NOTHING, left_out
 from pgdyno.model.units import bytes_text, digits_text, ns_text, seconds_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Block, Cell, Column, Points, Section, Table, Text, columns
@@ -53,16 +53,12 @@ def _blocks(facts: Facts) -> Iterator[Block]:
         yield from _plans(facts.plans, names)
 
 
-def _others(left: int, what: str) -> str:
-    return f" {plural(left, what)} more are in the run file." if left > 0 else ""
-
-
 def _statements(rows: Sequence[StatementRow], names: Sequence[str]) -> Table:
     shown = [row for at, row in enumerate(rows) if at < SHOWN_MAX or row.leads]
     caption = (
         "Statements by the sessions that executed them on average, with how often, the mean of a"
         " call and what it read and wrote; from pg_stat_statements."
-        + _others(len(rows) - len(shown), "statement")
+        + left_out(len(rows) - len(shown), "statement", where="the run file")
     )
     body = tuple((_named(one), *(_statement(use) for use in one.stages)) for one in shown)
     return Table(caption, columns("statement", *names), body)
@@ -132,7 +128,7 @@ def _tables(
         return Cell(value_of(use), note=", ".join(parts_of(use)) or None)
 
     body = tuple((Cell(one.table), *(cell(use) for use in one.stages)) for one in shown)
-    told = caption + _others(len(rows) - len(shown), "table")
+    told = caption + left_out(len(rows) - len(shown), "table", where="the run file")
     return Table(told, columns("table", *names), body, folded=True)
 
 
@@ -249,7 +245,8 @@ def _whole_plans(rows: Sequence[PlanRow], names: Sequence[str]) -> Table:
     caption = (
         "Plans in full, with the cost of each stage as the planner expects it, in its own unit,"
         " where a page read in sequence is 1 by default, and the rows. An arrow leads from the"
-        " beginning of a window to its end." + _others(len(rows) - len(shown), "plan")
+        " beginning of a window to its end."
+        + left_out(len(rows) - len(shown), "plan", where="the run file")
     )
     body = tuple(
         (

@@ -21,7 +21,7 @@ from pgdyno.analysis.view_facts import (
     SlruUse,
     StandbyUse,
 )
-from pgdyno.analysis.words import NOTHING
+from pgdyno.analysis.words import NOTHING, left_out
 from pgdyno.model.server_views import SERVER_VIEWS
 from pgdyno.model.units import bytes_text, digits_text, ns_text, seconds_text, share_text
 from pgdyno.model.wording import capital, listed, plural
@@ -76,10 +76,6 @@ def _row(name: Cell, stages: Iterable[Use | None], cell: Callable[[Use], Cell]) 
     return (name, *(_QUIET if use is None else cell(use) for use in stages))
 
 
-def _others(left: int, one: str, many: str | None = None) -> str:
-    return f" {plural(left, one, many)} more are in the JSON." if left > 0 else ""
-
-
 def _ops(count: float, what: str) -> str:
     return f"{digits_text(count)} {what}/s"
 
@@ -91,7 +87,7 @@ def _io(views: ServerViews, names: Names) -> Iterator[Block]:
     if not views.io:
         return
     shown = views.io[:SHOWN_MAX]
-    caption = "I/O by process, object and context (pg_stat_io)." + _others(
+    caption = "I/O by process, object and context (pg_stat_io)." + left_out(
         len(views.io) - len(shown), "row"
     )
     rows = tuple(
@@ -209,7 +205,7 @@ def _indexes(views: ServerViews, names: Names) -> Iterator[Block]:
                 _row(Cell(one.index, note=f"of {one.table}"), one.stages, cell)
                 for one in found[:SHOWN_MAX]
             )
-            more = _others(len(found) - SHOWN_MAX, "index", "indexes")
+            more = left_out(len(found) - SHOWN_MAX, "index", "indexes")
             yield Table(caption + more, columns("index", *names), rows, folded=True)
 
 
@@ -372,7 +368,7 @@ def _freeze(views: ServerViews, names: Names) -> Iterator[Block]:
         )
         yield Table(
             "Transactions since the oldest row may have been frozen, and how far that is to"
-            " autovacuum_freeze_max_age." + _others(len(views.freeze) - len(shown), "table"),
+            " autovacuum_freeze_max_age." + left_out(len(views.freeze) - len(shown), "table"),
             columns("table", *names), rows, folded=True,
         )  # fmt: skip
 

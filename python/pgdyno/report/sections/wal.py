@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.wal_facts import StageWal, WalPart, WalTransactions
-from pgdyno.analysis.words import NOTHING
+from pgdyno.analysis.words import NOTHING, left_out
 from pgdyno.model.units import bytes_text, share_text
-from pgdyno.model.wording import listed, plural
+from pgdyno.model.wording import listed
 from pgdyno.report.document import Block, Cell, Section, Table, Text, columns
 
 _Key = TypeVar("_Key", str, tuple[str, ...])
@@ -89,7 +89,7 @@ def _transactions(stages: Sequence[StageWal | None], names: Sequence[str]) -> tu
         " images. WAL does not name kinds: transactions are told apart by the tables whose rows"
         " they change, and have the name of the workload's transaction that changes just these."
     )
-    caption += _left_out(len(most) - len(shown))
+    caption += left_out(len(most) - len(shown), "row")
     rows = [
         (_named(one_of[tables]), *(
             _kind(of_stage.get(tables), one) for of_stage, one in zip(found, stages, strict=True)
@@ -117,10 +117,6 @@ def _most(found: Iterable[Mapping[_Key, float]]) -> dict[_Key, float]:
     return dict(sorted(most.items(), key=lambda one: (-one[1], one[0])))
 
 
-def _left_out(count: int) -> str:
-    return f" {plural(count, 'row')} more are in the JSON." if count else ""
-
-
 def _named(part: WalTransactions) -> Cell:
     tables = listed(part.tables) if part.tables else "rows of no table"
     return Cell(listed(part.kinds, "or"), note=tables) if part.kinds else Cell(tables)
@@ -146,7 +142,7 @@ def _parts(
     found = [{part.name: part for part in parts(one)} if one else None for one in stages]
     most = _most({name: part.bytes for name, part in (one or {}).items()} for one in found)
     shown = [*most][:SHOWN_MAX]
-    caption += _left_out(len(most) - len(shown))
+    caption += left_out(len(most) - len(shown), "row")
     rows = tuple(
         (
             Cell(name),
