@@ -104,22 +104,25 @@ def _next_steps(
         if one.to_first and one.twin_of is None  # of a twin there is nothing to decide
     }
     left = sum(one.state in ("planned", "running") for one in trials)
-    planned = max((one.round for one in trials), default=0) if left else 0
-    if left:
+    again = _measured_again(trials, looks)
+    planned = max((one.round for one in trials), default=0) if left or again else 0
+    if left or again:
         soon = [f"`{name}`" for name, needed in rounds.items() if 0 < needed <= planned]
         may = f", and may decide what {listed(soon)} {'do' if soon[1:] else 'does'}" if soon else ""
-        count = f"{plural(left, 'trial')} that {'is' if left == 1 else 'are'} left"
-        yield f"`pgdyno resume`, given the run file, measures the {count}{may}."
+        rest = [f"the {plural(left, 'trial that is left', 'trials that are left')}"] if left else []
+        rest += [again] if again else []
+        yield f"`pgdyno resume`, given the run file, measures {listed(rest)}{may}."
     # What the rest of a run may decide is no reason to repeat the run.
     rounds = {name: needed for name, needed in rounds.items() if needed > planned}
     far = {name: needed for name, needed in rounds.items() if needed > _WORTH_ROUNDS}
     needed = max((one for name, one in rounds.items() if name not in far), default=0)
     if looks and needed:  # such a plan has as many rounds as one of the schedules of looks
         needed = min((most for most in LOOKS if most >= needed), default=0)
-    if planned < 2 and any(
+    once = planned < 2 and any(
         one.to_first.verdict == "undecided" and one.to_first.rounds == 1
         for one in stages if one.to_first
-    ):  # fmt: skip
+    )  # fmt: skip
+    if once:
         yield (
             "An interval takes two rounds, and a decision more: repeat the run with"
             f" `--set protocol.rounds={min(LOOKS)}`."
@@ -139,11 +142,26 @@ def _next_steps(
         )
     cycles = [one.checkpoint_cycle for one in stages if one.checkpoint_cycle is not None]
     if any(one.verdict == "finding" for one in cycles):
-        how = "give that run also" if needed else "repeat the run with"
+        how = "give that run also" if needed or once else "repeat the run with"
         yield (
             f"To see all of the server's work, {how} `--set protocol.checkpoints=cycles`,"
             " which takes longer: `--dry-run` says how long."
         )
+
+
+def _measured_again(trials: Sequence[TrialFacts], looks: Sequence[int]) -> str:
+    """Which rounds `resume` measures once more, see `plan.remaining`; empty: of none it is known.
+
+    Of a plan with looks it depends on what the last one saw.
+    """
+    broken = {one.round for one in trials
+              if one.state in ("failed", "invalid") and one.attempt == 1}  # fmt: skip
+    if looks or not broken:
+        return ""
+    names = listed([str(one) for one in sorted(broken)])
+    if len(broken) == 1:
+        return f"round {names} again (a trial of it failed or was invalid)"
+    return f"rounds {names} again (trials of them failed or were invalid)"
 
 
 def _takes(rounds: int, trials: Sequence[TrialFacts]) -> str:

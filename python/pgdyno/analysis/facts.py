@@ -244,6 +244,7 @@ class TrialFacts:
     notes: tuple[str, ...]
     timeline: Timeline | None
     latency_shares: tuple[float, ...] = ()  # of the first kind, see `analysis.latency_shares`
+    attempt: int = 1  # which measurement of its round
 
 
 @dataclass(frozen=True, slots=True)

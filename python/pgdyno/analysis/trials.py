@@ -88,6 +88,7 @@ def trial_facts(
         notes=result.notes if result else (),
         timeline=_timeline(record, result, series, snapshots) if result else None,
         latency_shares=_spread(result, quantiles) if result and quantiles else (),
+        attempt=record.attempt,
     )
 
 

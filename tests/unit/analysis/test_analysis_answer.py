@@ -303,6 +303,21 @@ def test_a_run_that_was_broken_off_is_told_to_be_resumed(tmp_path: Path) -> None
         assert (text in plain) == said
 
 
+def test_a_round_that_broke_is_told_to_be_resumed_until_it_was_measured_again(
+    tmp_path: Path,
+) -> None:
+    facts = undecided(tmp_path)
+    for attempt, looks, said in ((1, (), True), (2, (), False), (1, (4, 6), False)):
+        broken = replace(facts.trials[1], state="invalid", attempt=attempt)
+        trials = (facts.trials[0], broken, *facts.trials[2:])
+        plain = answer(facts.stages, trials, (), (), metric="NOPM", quick=False, looks=looks).plain
+        text = "`pgdyno resume`, given the run file, measures round 1 again (a trial of it failed"
+        assert any(one.startswith(text) for one in plain) == said
+    both = tuple(replace(one, state="failed") for one in facts.trials if one.round < 3)
+    plain = answer(facts.stages, both, (), (), metric="NOPM", quick=False).plain
+    assert any("measures rounds 1 and 2 again (trials of them failed" in one for one in plain)
+
+
 def test_what_the_rest_of_a_run_may_decide_is_no_reason_to_repeat_it(tmp_path: Path) -> None:
     facts = undecided(tmp_path)
     compared = facts.stages[1].to_first
@@ -338,8 +353,9 @@ def test_an_answer_does_not_send_anybody_for_what_takes_days(tmp_path: Path) -> 
 
 
 def test_a_shortened_plan_calls_what_it_decided_a_first_look(facts: Facts) -> None:
+    finished = [one for one in facts.trials if one.state == "finished"]
     short, whole = (
-        answer(facts.stages, facts.trials, (), (), metric="NOPM", quick=quick).plain
+        answer(facts.stages, finished, (), (), metric="NOPM", quick=quick).plain
         for quick in (True, False)
     )
     assert any(one.to_first and one.to_first.verdict == "better" for one in facts.stages)
