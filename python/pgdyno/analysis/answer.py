@@ -348,7 +348,7 @@ def _doubts(
     found += _few(stages)
     found += _missing(stages, trials)
     found += [
-        Doubt(words.planned_otherwise(one), grave=True)
+        Doubt(words.planned_otherwise(one), grave=one.rung != NOT_KNOWN)
         for one in stages if one.rung != one.rung_planned
     ]  # fmt: skip
     for check, verdict, wording, simply in _CHECKS:

@@ -53,10 +53,12 @@ def stands(stage: StageFacts) -> str:
 
 
 def planned_otherwise(stage: StageFacts) -> str:
-    """That a stage does not stand where it was planned to."""
+    """That a stage does not stand where it was planned to, or that nobody can tell."""
     lost = [loss.what for loss in stage.losses if loss.rung == stage.rung]
     reasons = dict.fromkeys(lost)  # of several servers perhaps several times
     why = f" ({'; '.join(reasons or stage.not_known)})" if reasons or stage.not_known else ""
+    if stage.rung == NOT_KNOWN:  # what the role or the host does not show, no plan foretold
+        return f"it is not known what `{stage.name}` may lose{why}"
     return (
         f"`{stage.name}` was planned on rung {stage.rung_planned} and was found on"
         f" {stage.rung}{why}"

@@ -152,6 +152,19 @@ def test_what_is_not_known_is_never_d0(tmp_path: Path) -> None:
     assert "it does not run on this host" in facts.answer.finding
 
 
+def test_what_is_not_known_speaks_against_no_number(tmp_path: Path) -> None:
+    unread = Durability((), ("the server's storage: engineer may not read where it is",))
+    facts = analysed(
+        tmp_path / "run.sqlite", characters=(INITDB, replace(TUNED, durability=unread)), invalid=()
+    )
+    told = (
+        "it is not known what `tuned` may lose (the server's storage: engineer may not read where"
+        " it is)"
+    )
+    assert [one.grave for one in facts.answer.doubts if one.text == told] == [False]
+    assert "was found on D?" not in facts.answer.limits
+
+
 def test_a_round_that_was_measured_again_is_told(tmp_path: Path) -> None:
     path = write_miniature(tmp_path / "run.sqlite", invalid=(5,))
     with RunFile.append(path) as run:

@@ -8,7 +8,7 @@ from pgdyno.analysis import words
 from pgdyno.analysis.drill_facts import MeasuredLoss
 from pgdyno.analysis.facts import Facts, StageFacts
 from pgdyno.model.units import share_text
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import capital, listed
 from pgdyno.report.document import Block, Cell, Column, Section, Table, Text
 from pgdyno.report.tone import WORST as TONES
 
@@ -29,8 +29,10 @@ _NOT_REHEARSED = (
 def section(facts: Facts) -> Section:
     """One line for each loss of each stage, and for what is not known."""
     rows = [row for stage in facts.stages for row in _rows(stage)]
-    blocks: list[Block] = [Text(f"{words.planned_otherwise(one)}.", "warn") for one in facts.stages
-                           if one.rung != one.rung_planned]  # fmt: skip
+    blocks: list[Block] = [
+        Text(f"{capital(words.planned_otherwise(one))}.", "warn")
+        for one in facts.stages if one.rung != one.rung_planned
+    ]  # fmt: skip
     unread = [f"`{one.name}`" for one in facts.stages if not one.read_back]
     if unread:
         unread_text = f"Nothing was read back of {listed(unread)}: the plan's word stands."
