@@ -82,6 +82,7 @@ class Mistake:
     check: Check
     grave: bool = True  # False: true of many honest runs; noted, so that nobody overlooks it
     simply: str = ""  # what it comes to without a term; empty: the first screen says it elsewhere
+    of_plan: bool = False  # the plan alone may show it; else it is not known without a measurement
 
 
 MISTAKES: list[Mistake] = []
@@ -89,12 +90,19 @@ MISTAKES: list[Mistake] = []
 
 
 def _stands_against(
-    ident: str, what: str, *, rule: str, fires: str, grave: bool = True, simply: str = ""
+    ident: str,
+    what: str,
+    *,
+    rule: str,
+    fires: str,
+    grave: bool = True,
+    simply: str = "",
+    of_plan: bool = False,
 ) -> Callable[[Check], Check]:
     """Make a check one of `MISTAKES`; for the arguments see there."""
 
     def note(check: Check) -> Check:
-        MISTAKES.append(Mistake(ident, what, rule, fires, check, grave, simply))
+        MISTAKES.append(Mistake(ident, what, rule, fires, check, grave, simply, of_plan))
         return check
 
     return note
@@ -127,6 +135,7 @@ def mistyped_metric(seen: Seen) -> str | None:
     rule="mix and pacing against clause 5.2.3; results are called NOPM alone",
     fires="report: label, deviations",
     grave=False,
+    of_plan=True,
 )
 def not_the_text(seen: Seen) -> str | None:
     """A load without the text's mix, keying or think times is not TPC-C's."""
@@ -153,6 +162,7 @@ def not_the_text(seen: Seen) -> str | None:
     " like it",
     fires="report",
     simply="a stage changed several things at once, so that its gain has no single cause",
+    of_plan=True,
 )
 def several_factors(seen: Seen) -> str | None:
     """What a stage gains has a name only if one thing changed."""
@@ -202,6 +212,7 @@ def no_checkpoint(seen: Seen) -> str | NotKnown | None:
     rule="warm-up and prewarm are the plan's, for all stages; sessions are equal",
     fires="plan: no such key of a stage; report",
     simply="the stages did not have the same number of connections",
+    of_plan=True,
 )
 def unequal_beginning(seen: Seen) -> str | None:
     """Warm-up is the protocol's, alike for all; so must be the number of sessions."""
@@ -323,6 +334,7 @@ def not_comparable(seen: Seen) -> str | None:
     rule="a setting that changes has something to act on",
     fires="report",
     simply="a stage changed something that this load cannot show",
+    of_plan=True,
 )
 def off_the_path(seen: Seen) -> str | None:
     """A factor shows only where the load waits for it."""
@@ -378,6 +390,7 @@ def _no_flush(values: dict[str, str]) -> str | None:
     rule="rounds take turns in balanced order; every trial begins from the same copy",
     fires="plan: order; report",
     simply="a stage may owe its figure to when it was measured",
+    of_plan=True,
 )
 def order_or_cache(seen: Seen) -> str | None:
     """Stages must take turns, and begin with the same caches."""
@@ -401,6 +414,7 @@ def order_or_cache(seen: Seen) -> str | None:
     "the configuration recommended at the end was never measured",
     rule="only stages with finished trials have numbers",
     fires="report",
+    of_plan=True,
 )
 def not_measured(seen: Seen) -> str | None:
     """A configuration without a finished trial has no number here, and no praise."""
@@ -414,6 +428,7 @@ def not_measured(seen: Seen) -> str | None:
     rule="the first stage loses nothing; each lower rung has a pair that shows its price alone",
     fires="plan: lowest_rung; report",
     simply="what more speed costs in safety was not measured by itself",
+    of_plan=True,
 )
 def price_hidden(seen: Seen) -> str | None:
     """Where durability is given up, two stages must differ in nothing else."""
@@ -458,7 +473,11 @@ def _steps(plan: Plan) -> Iterator[tuple[Stage, Stage]]:
 
 def mistake_facts(seen: Seen) -> tuple[MistakeFacts, ...]:
     """What each check finds in a run."""
-    return tuple(_facts_of(one, one.check(seen)) for one in MISTAKES)
+    nothing = NotKnown("no trial finished")
+    return tuple(
+        _facts_of(one, one.check(seen) if one.of_plan or seen.finished else nothing)
+        for one in MISTAKES
+    )
 
 
 def _facts_of(one: Mistake, fact: str | NotKnown | None) -> MistakeFacts:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, Requirement
 from pgdyno.model.units import digits_text
@@ -16,9 +18,6 @@ def section(facts: Facts) -> Section | None:
     if not facts.compliance:
         return None
     names = [stage.name for stage in facts.stages if stage.twin_of is None]
-    missed = sum(
-        any(row.meets(name) is False for name in names) for row in facts.compliance
-    )  # fmt: skip
     table = Table(
         "Requirements of the text and what was measured, median of rounds.",
         (
@@ -40,14 +39,21 @@ def section(facts: Facts) -> Section | None:
     )
     blocks: list[Block] = [
         Text(
-            f"At least one stage misses {missed} of {plural(len(facts.compliance), 'requirement')}."
-            " A run without think times that drives more than 12.86 NOPM a warehouse measures the"
-            " server on a smaller database than the text would allow; it may be compared with runs"
-            " of the same settings only."
+            f"{_missed(facts, names)} A run without think times that drives more than 12.86 NOPM a"
+            " warehouse measures the server on a smaller database than the text would allow; it may"
+            " be compared with runs of the same settings only."
         ),
         table,
     ]
     return Section("compliance", "How near to TPC-C", tuple(blocks))
+
+
+def _missed(facts: Facts, names: Sequence[str]) -> str:
+    asked = plural(len(facts.compliance), "requirement")
+    if not facts.trials_finished:
+        return f"No stage was held against the {asked}: no trial finished."
+    missed = sum(any(row.meets(name) is False for name in names) for row in facts.compliance)
+    return f"At least one stage misses {missed} of {asked}."
 
 
 def _number(value: float, unit: str, digits: int = 1) -> str:

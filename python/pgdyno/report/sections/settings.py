@@ -19,9 +19,10 @@ HEADS = (
 
 def section(facts: Facts) -> Section:
     """A table for each stage."""
-    blocks: list[Block] = [
-        Text("Every setting was read back from the running server in each trial.", "quiet")
-    ]
+    blocks: list[Block] = []
+    if facts.trials_finished:
+        text = "Every setting was read back from the running server in each trial."
+        blocks.append(Text(text, "quiet"))
     blocks += _found(facts)
     before: StageFacts | None = None
     for stage in facts.stages:

@@ -136,6 +136,8 @@ def _conditions(facts: Facts) -> list[Block]:
 
 
 def _differences(facts: Facts) -> Block:
+    if not facts.trials_finished:
+        return Text("Whether anything differs between trials is not known: none finished.", "warn")
     if not facts.differences:
         return Text(
             "Nothing but the settings of the stages differs between finished trials.", "good"
