@@ -271,6 +271,7 @@ def test_who_ends_our_session_on_one_server_ends_the_run(both: list[Connection])
         target.came_back(1.0)
     where = f"server {both[1].host}:{both[1].port}"
     assert caught.value.fact.startswith(f"{where}: the server runs, but somebody ended")
+    assert caught.value.hint == "What is left on the server goes when the next run begins there."
 
 
 def test_one_server_that_crashed_and_recovered_is_back(both: list[Connection]) -> None:

@@ -44,7 +44,7 @@ from pgdyno.target.replica_claim import ReplicaClaim
 from pgdyno.target.role import role_of
 from pgdyno.target.server_about import about
 from pgdyno.target.server_host import postmaster_here
-from pgdyno.target.server_owner import OWNER, Owner
+from pgdyno.target.server_owner import LEFT, OWNER, Owner
 
 TRIAL = "pgdyno_trial"
 _A_FIXTURE = "pgdyno_fixture_0"  # named as all of them, for pg_hba.conf
@@ -304,7 +304,9 @@ class RunningTarget(NotOurs):
             else:
                 if went_away or started != self._started:
                     return True
-                raise StoppedError("the server runs, but somebody ended this run's session there")
+                raise StoppedError(
+                    "the server runs, but somebody ended this run's session there", LEFT
+                )
             if time.monotonic() >= deadline:
                 return False
             time.sleep(min(_PAUSE_S, patience_s))

@@ -44,6 +44,7 @@ _PATIENCE_S = advisory_locks.PATIENCE_S
 _LEAVING_S = 2.0  # that sessions of ours get to end by themselves
 _PAUSE_S = 0.02
 _ATTEMPTS = 5  # of a claim whose database goes away meanwhile
+LEFT = "What is left on the server goes when the next run begins there."
 _STOPPED, _CRASHED = "57P01", "57P02"  # what a server says before it ends a session, if it can
 # Only those that this role may end: it is an error to ask for a superuser's, or for a worker of
 # autovacuum, which has no role and which DROP DATABASE sends away itself.
@@ -287,14 +288,13 @@ class Owner:
 
     def _lost(self) -> LostError:
         """What became of the server, as far as it said so."""
-        left = "What is left on the server goes when the next run begins there."
         match self._goodbye:
             case "57P01":
                 what = "somebody stopped the server, or ended this run's session there"
-                return StoppedError(what, left)
+                return StoppedError(what, LEFT)
             case "57P02":
-                return LostError("the server crashed", f"Its log says why. {left}")
-        return LostError("the server went away without a word", f"Did it crash? {left}")
+                return LostError("the server crashed", f"Its log says why. {LEFT}")
+        return LostError("the server went away without a word", f"Did it crash? {LEFT}")
 
 
 def _foreign(name: str) -> TargetError:
