@@ -225,8 +225,8 @@ def _of_a_running_server(facts: Facts) -> Facts:
     """The facts with what a server that runs already tells of itself."""
     return replace(
         facts,
-        command="pgdyno run running.toml --set 'target.kind=\"running\"' --set"
-        f" 'target.conninfo=\"host={LONG}.example.org port=5432 dbname=postgres user=engineer\"'",
+        command="pgdyno run running.toml --conninfo"
+        f" 'host={LONG}.example.org port=5432 dbname=postgres user=engineer'",
         reference={"tpmC of the earlier report": "256,195"},
         builds={LONG: {"configure": "'--with-lz4' '--with-zstd' '--with-liburing' CFLAGS='-O3"
                        " -march=native -fno-omit-frame-pointer'"}},

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console, RenderableType
 
 from pgdyno.api.plan_disks import require_plan_disks_free
+from pgdyno.api.repeating import option_words
 from pgdyno.api.stage_machine import looked_at
 from pgdyno.api.table import Table
 from pgdyno.model.errors import DriveError, PgdynoError, PlanError
@@ -120,9 +121,7 @@ class Plan:
         """How to repeat it from a shell."""
         if isinstance(self._source, Mapping):
             return "pgdyno.run(plan), from Python"
-        words = ["pgdyno", "run", str(self._source)]
-        for override in self.record.overrides:
-            words += ["--set", override]
+        words = ["pgdyno", "run", str(self._source), *option_words(self.record.overrides)]
         words += ["--folder", ",".join(self.record.folders)] * bool(self.record.folders)
         words += ["--quick"] * self.record.quick + ["--aa"] * self.record.aa
         return shell_line(words)
