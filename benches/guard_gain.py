@@ -1,7 +1,9 @@
 r"""How much of what full pages cost does a guarded server keep? Within one server's life.
 
-    python benches/guard_gain.py --folder /var/tmp --rounds 10 --out gain.json     # 31 min
-    python benches/guard_gain.py --folder /var/tmp --rounds 1 --scale 10 --settle 5 --seconds 5
+    PYTHONPATH=. python benches/guard_gain.py --folder /var/tmp --megabytes 60 --out gain.json
+    PYTHONPATH=. python benches/guard_gain.py --folder /tmp --rounds 1 --settle 5 --seconds 5
+
+The first takes 31 minutes, the second tells whether it works.
 
 Method. A primary with TPC-B and a standby that streams, both under load by `pgbench` all the time;
 checkpoints every 30 s, by time. A round has each arm once, in an order drawn anew:
@@ -12,9 +14,11 @@ checkpoints every 30 s, by time. A round has each arm once, in an order drawn an
 
 After each change so many seconds pass (`--settle`: a checkpoint has begun since, and images are
 written anew), then as many as a cycle of checkpoints lasts are measured (`--seconds`), so that each
-window has one whole cycle, wherever it begins. Commits and bytes of WAL are the server's counters.
-What is kept is (guarded - on) / (off - on) of the means; its interval is that of rounds drawn
-again, 10,000 times.
+window has one whole cycle, wherever it begins. With `--megabytes` the disk takes so many a second
+from the primary (a control group of version 1): where it takes all that a server writes, full pages
+cost next to nothing, and there is no gain to keep. Commits and bytes of WAL are the server's
+counters. What is kept is (guarded - on) / (off - on) of the means; its interval is that of rounds
+drawn again, 10,000 times.
 
 Limits. The standby runs on the same machine, in all arms alike: who has a guard has one anyway.
 A server that reads its settings anew does not forget what its buffers hold, so no window is that of
@@ -34,9 +38,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+import psutil
 import psycopg
 from measure import Command, Failure, Spread, table, until, write_json
 from package import package_exit_code
+from tests.cluster.planted import control_group
 
 from pgdyno import Guard, GuardLimits
 from pgdyno.guard.state import VARIABLE
@@ -131,6 +137,20 @@ def pair(asked: argparse.Namespace) -> Iterator[Pair]:
 
 
 @contextmanager
+def slow_disk(made: Pair, megabytes: int | None) -> Iterator[None]:
+    """Meanwhile the disk takes so many megabytes a second from the primary; None: all it can."""
+    if megabytes is None:
+        yield
+        return
+    postmaster = psutil.Process(made.primary.pid)
+    pids = [postmaster.pid, *(child.pid for child in postmaster.children())]
+    of = made.primary.data.stat().st_dev
+    limit = f"{os.major(of)}:{os.minor(of)} {megabytes * 1_000_000}"
+    with control_group("blkio", pids, {"blkio.throttle.write_bps_device": limit}):
+        yield
+
+
+@contextmanager
 def arm(made: Pair, name: str) -> Iterator[None]:
     """Meanwhile full pages are as this arm has them.
 
@@ -216,7 +236,7 @@ def shown(found: Sequence[Window]) -> str:
 def measure(asked: argparse.Namespace) -> None:
     """Run all rounds under one load; what is finished is kept in the file of --out."""
     chance, found = np.random.default_rng(asked.seed), list[Window]()
-    with pair(asked) as made:
+    with pair(asked) as made, slow_disk(made, asked.megabytes):
         at = made.primary.connection()
         words = [str(made.binaries.program("pgbench")), "-n", "-M", "prepared", "-c",
                  str(asked.connections), "-j", str(os.cpu_count() or 1), "-T", "86400", "-h",
@@ -245,6 +265,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--folder", type=Path, required=True, help="clusters are made below it")
     parser.add_argument("--scale", type=int, default=100, help="of pgbench's tables")
     parser.add_argument("--connections", type=int, default=8)
+    parser.add_argument("--megabytes", type=int, help="that the primary's disk takes a second")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--settle", type=float, default=31.0, help="seconds after each change")
     parser.add_argument("--seconds", type=float, default=30.0, help="that a cycle lasts")
