@@ -79,8 +79,17 @@ class Copier:
         """
         size = self.begin.block_bytes
         judge = PageJudge(size, _NO_END, source_has_checksums=True, has_checksums=True)
-        is_whole, soon = partial(self._is_whole, judge), partial(read_ahead, self.data, size)
-        with closing(fetched(source, wanted, size, sessions, is_whole, soon)) as pages:
+        soon = partial(read_ahead, self.data, size)
+
+        def whole(
+            batch: Sequence[Wanted], pages: Sequence[bytes]
+        ) -> Sequence[tuple[Wanted, bytes] | None]:
+            pairs = zip(batch, pages, strict=True)
+            return [pair if self._is_whole(judge, *pair) else None for pair in pairs]
+
+        with closing(
+            fetched(source, wanted, size, sessions, whole, soon, have_checksums=True)
+        ) as pages:
             for one, page in pages:
                 # Where the file became shorter meanwhile, replay cuts it, too.
                 self._take(one, page.ljust(one.blocks * size, b"\0"), size)

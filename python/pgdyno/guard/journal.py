@@ -346,13 +346,12 @@ def runs_of(folder: Folder, head: JournalHead, step: int) -> Iterator[tuple[Run,
     Raises:
         TargetError: The journal is damaged: nothing of it may be used.
     """
-    with os.fdopen(folder.open(_PAGES), "rb") as old_and_new:
+    with os.fdopen(folder.open(_PAGES), "rb", buffering=0) as old_and_new:
         for line in _lines(folder, head):
             if _step_of(line) != step:
                 continue
             run = from_json(Run, line.decode())
-            old_and_new.seek(run.at)
-            both = old_and_new.read(run.old_bytes + run.new_bytes)
+            both = os.pread(old_and_new.fileno(), run.old_bytes + run.new_bytes, run.at)
             if hashlib.sha256(both).hexdigest() != run.sha256:
                 raise _damaged(folder, f"byte {run.file_at} of {run.path}")
             yield run, both[: run.old_bytes], both[run.old_bytes :]

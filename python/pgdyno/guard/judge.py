@@ -26,6 +26,17 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedRun:
+    """Blocks of the crashed disk, and what takes their place."""
+
+    wanted: Wanted
+    old: bytes
+    new: bytes
+    lsns: Sequence[str | None]  # of each new page; None: zeroes
+    fetched_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Judge:
     """Takes pages of the standby, and writes down those that differ from the disk's."""
 
@@ -35,45 +46,52 @@ class Judge:
     writer: JournalWriter
     tally: Tally
 
-    def is_whole(self, one: Wanted, pages: bytes) -> bool:
-        """Whether all checksums are right.
+    def judged(
+        self, batch: Sequence[Wanted], fetched: Sequence[bytes]
+    ) -> Sequence[JudgedRun | None]:
+        """What takes the place of blocks; None: by its checksum a page is not whole.
 
         Raises:
             TargetError: A page says what cannot be.
         """
-        return not self.pages.unsound(one.path, one.first_block, one.blocks, pages)
-
-    def take(self, fetched: Iterable[tuple[Wanted, bytes]]) -> None:
-        """Write down the blocks that differ, of pages as they come.
-
-        Raises:
-            TargetError: A page says what cannot be, or the journal cannot be written.
-        """
-        for path, ones in groupby(fetched, lambda it: it[0].path):
+        found: list[JudgedRun | None] = []
+        pairs = zip(batch, fetched, strict=True)
+        for path, ones in groupby(pairs, lambda it: it[0].path):
             with opened(self.data, path, writes=False) as handle:
                 for one, pages in ones:
                     bytes_ = one.blocks * self.block_bytes
                     old = b"" if handle is None else os.pread(handle, bytes_, one.file_at)
-                    self._take(one, pages, old)
+                    if len(old) != bytes_:
+                        raise TargetError(f"{path} became shorter while it was looked at")
+                    new, unsound, lsns = self.pages.judged(path, one.first_block, pages, old)
+                    whole = JudgedRun(one, old, new, lsns, len(pages))
+                    found.append(None if unsound else whole)
+        return found
 
-    def _take(self, one: Wanted, pages: bytes, old: bytes) -> None:
-        size = self.block_bytes
-        if len(old) != one.blocks * size:
-            raise TargetError(f"{one.path} became shorter while it was looked at")
-        new, _, lsns = self.pages.judged(one.path, one.first_block, pages, old)
+    def take(self, ones: Iterable[JudgedRun]) -> None:
+        """Write down the blocks that differ, as they come.
+
+        Raises:
+            TargetError: The journal cannot be written.
+        """
+        for one in ones:
+            self._take(one)
+
+    def _take(self, one: JudgedRun) -> None:
+        at, old, new, size = one.wanted, one.old, one.new, self.block_bytes
         differing = [
-            at
-            for at in range(one.blocks)
-            if old[at * size : (at + 1) * size] != new[at * size : (at + 1) * size]
+            nth
+            for nth in range(at.blocks)
+            if old[nth * size : (nth + 1) * size] != new[nth * size : (nth + 1) * size]
         ]
-        self.tally.fetched_bytes += len(pages)
-        self.tally.alike += one.blocks - len(differing)
-        self.tally.zeroed += sum(lsns[at] is None for at in differing)
+        self.tally.fetched_bytes += one.fetched_bytes
+        self.tally.alike += at.blocks - len(differing)
+        self.tally.zeroed += sum(one.lsns[nth] is None for nth in differing)
         for first, count in runs(differing):
             begin, end = first * size, (first + count) * size
             self.writer.add(
-                one.path, one.first_block + first, one.file_at + begin, old[begin:end],
-                new[begin:end], tuple(lsns[first : first + count]), step=Step.files,
+                at.path, at.first_block + first, at.file_at + begin, old[begin:end],
+                new[begin:end], tuple(one.lsns[first : first + count]), step=Step.files,
             )  # fmt: skip
 
 

@@ -183,10 +183,11 @@ def _held(
 def _fetch(held: _Held, wanted: Sequence[Wanted], judge: Judge, sessions: int) -> float:
     """Fetch blocks, and write down those that differ; returns the seconds."""
     began, size = time.monotonic(), judge.block_bytes
-    is_whole = judge.is_whole if held.has_checksums else None
-    soon = partial(read_ahead, judge.data, size)
-    with closing(fetched(held.standby, wanted, size, sessions, is_whole, soon)) as pages:
-        judge.take(pages)
+    soon, sums = partial(read_ahead, judge.data, size), held.has_checksums
+    with closing(fetched(
+        held.standby, wanted, size, sessions, judge.judged, soon, have_checksums=sums
+    )) as found:  # fmt: skip
+        judge.take(found)
     return time.monotonic() - began
 
 
