@@ -15,7 +15,7 @@ from pgdyno.folders import Folder
 from pgdyno.guard.blocks_in_wal import BlocksInWal
 from pgdyno.guard.fetch import fetched
 from pgdyno.guard.journal import Ends, JournalWriter, Step
-from pgdyno.guard.judge import read_ahead, runs
+from pgdyno.guard.judge import differing, read_ahead, runs
 from pgdyno.guard.leader import CHUNK_BYTES, Leader, chunks_of
 from pgdyno.guard.relations import opened
 from pgdyno.guard.source import Wanted, run_of
@@ -108,12 +108,10 @@ class Copier:
 
     def _take(self, one: Wanted, new: bytes, size: int) -> None:
         old = self._old(one.path, one.file_at, len(new))
-        differing = [
-            at for at in range(0, len(new), size) if old[at : at + size] != new[at : at + size]
-        ]
+        differ = differing(old, new, size)
         self.fetched_bytes += len(new)
-        self.blocks += len(differing)
-        for first, count in runs([at // size for at in differing]):
+        self.blocks += len(differ)
+        for first, count in runs(differ):
             begin, end = first * size, (first + count) * size
             self.writer.add(
                 one.path, one.first_block + first, one.file_at + begin, old[begin:end],

@@ -79,15 +79,11 @@ class Judge:
 
     def _take(self, one: JudgedRun) -> None:
         at, old, new, size = one.wanted, one.old, one.new, self.block_bytes
-        differing = [
-            nth
-            for nth in range(at.blocks)
-            if old[nth * size : (nth + 1) * size] != new[nth * size : (nth + 1) * size]
-        ]
+        differ = differing(old, new, size)
         self.tally.fetched_bytes += one.fetched_bytes
-        self.tally.alike += at.blocks - len(differing)
-        self.tally.zeroed += sum(one.lsns[nth] is None for nth in differing)
-        for first, count in runs(differing):
+        self.tally.alike += at.blocks - len(differ)
+        self.tally.zeroed += sum(one.lsns[nth] is None for nth in differ)
+        for first, count in runs(differ):
             begin, end = first * size, (first + count) * size
             self.writer.add(
                 at.path, at.first_block + first, at.file_at + begin, old[begin:end],
@@ -104,6 +100,15 @@ def read_ahead(data: Folder, block_bytes: int, batch: Sequence[Wanted]) -> None:
             for one in ones:
                 bytes_ = one.blocks * block_bytes
                 os.posix_fadvise(handle, one.file_at, bytes_, os.POSIX_FADV_WILLNEED)
+
+
+def differing(old: bytes, new: bytes, block_bytes: int) -> list[int]:
+    """Which of the new blocks are other than the old ones; those that are missing there are."""
+    return [
+        nth
+        for nth, at in enumerate(range(0, len(new), block_bytes))
+        if old[at : at + block_bytes] != new[at : at + block_bytes]
+    ]
 
 
 def runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:
