@@ -24,11 +24,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from measure import Failure, Spread, host_busy_s, table, write_json
+from measure import Failure, Spread, host_busy_s, keep, table
 from package import package_exit_code, require_complete
 
 from pgdyno.drive.driver import drive
@@ -138,10 +138,7 @@ def measure(asked: argparse.Namespace) -> None:
             windows.append(one)
             print(f"round {number}/{asked.rounds}, {name}: {one.skew_ns / 1e3:.0f} us apart, "
                   f"{one.carriers_share:.1%} of a core to carry lines", flush=True)  # fmt: skip
-        if asked.out:
-            options = {key: str(value) for key, value in vars(asked).items() if key != "conninfo"}
-            write_json(asked.out, {"options": options,
-                                   "windows": [asdict(one) for one in windows]})  # fmt: skip
+        keep(asked, "windows", windows)
     print(shown(windows))
 
 

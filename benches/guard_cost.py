@@ -21,12 +21,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import psutil
-from measure import Command, Failure, table, write_json
+from measure import Command, Failure, keep, table
 from package import package_exit_code
 from scipy import stats
 
@@ -168,9 +168,7 @@ def measure(asked: argparse.Namespace) -> None:
             "Was another one being watched?",
         )
     print(shown(kept))
-    if asked.out:
-        options = {key: str(value) for key, value in vars(asked).items()}
-        write_json(asked.out, {"options": options, "seconds": [asdict(one) for one in kept]})
+    keep(asked, "seconds", kept)
 
 
 def main(given: Sequence[str] | None = None) -> int:

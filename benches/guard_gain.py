@@ -34,19 +34,18 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import psutil
 import psycopg
-from measure import Command, Failure, Spread, table, until, write_json
-from package import package_exit_code
-from tests.cluster.planted import control_group
+from measure import Command, Failure, Spread, keep, table, until
+from package import package_exit_code, target_of
+from tests.cluster.planted import Server
+from tests.cluster.plants import limited
 
 from pgdyno import Guard, GuardLimits
 from pgdyno.guard.state import VARIABLE
-from pgdyno.model.plan import Target
 from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.probe.folder import own_folder
 from pgdyno.shell import postgres_user
@@ -60,6 +59,7 @@ SETTINGS = {
 }  # fmt: skip
 ACCEPTED = ("checkpoint-timeout", "checksums", "separate-power", "unlogged")
 ARMS = ("on", "off", "guarded")
+HINT = "By hand, `pgdyno guard watch` says why."
 PATIENCE_S, DRAWS = 120.0, 10_000
 
 
@@ -105,8 +105,7 @@ class Pair:
 def pair(asked: argparse.Namespace) -> Iterator[Pair]:
     """A pair whose primary holds pgbench's tables; the guard is armed."""
     user = postgres_user()
-    target = Target("installed", bindir=asked.bindir) if asked.bindir else Target("embedded")
-    binaries = find_binaries(target, user)
+    binaries = find_binaries(target_of(asked.bindir), user)
     origin = Origin(OriginKind.TARGET, "the benchmark's")
     with ExitStack() as stack:
         folder = stack.enter_context(own_folder(asked.folder))
@@ -142,11 +141,8 @@ def slow_disk(made: Pair, megabytes: int | None) -> Iterator[None]:
     if megabytes is None:
         yield
         return
-    postmaster = psutil.Process(made.primary.pid)
-    pids = [postmaster.pid, *(child.pid for child in postmaster.children())]
-    of = made.primary.data.stat().st_dev
-    limit = f"{os.major(of)}:{os.minor(of)} {megabytes * 1_000_000}"
-    with control_group("blkio", pids, {"blkio.throttle.write_bps_device": limit}):
+    limit = {"blkio.throttle.write_bps_device": f"DEVICE {megabytes * 1_000_000}"}
+    with limited("blkio", limit)(Server(made.primary.data)):
         yield
 
 
@@ -170,10 +166,10 @@ def arm(made: Pair, name: str) -> Iterator[None]:
             session.execute("SELECT pg_reload_conf()")
         wanted = "on" if name == "on" else "off"
         if not until(lambda: full_pages(session) == wanted, PATIENCE_S):
-            raise Failure(f"full pages are not {wanted} after {PATIENCE_S:g} s ({name})", "")
+            raise Failure(f"full pages are not {wanted} after {PATIENCE_S:g} s ({name})", HINT)
         yield
         if full_pages(session) != wanted:
-            raise Failure(f"full pages are not {wanted} any more in the window ({name})", "")
+            raise Failure(f"full pages are not {wanted} any more in the window ({name})", HINT)
 
 
 def full_pages(session: psycopg.Connection[tuple[object, ...]]) -> object:
@@ -250,10 +246,7 @@ def measure(asked: argparse.Namespace) -> None:
                     found.append(one)
                     print(f"round {number}/{asked.rounds}, {one.arm}: {one.tps:,.0f} tps",
                           flush=True)  # fmt: skip
-                if asked.out:
-                    options = {key: str(value) for key, value in vars(asked).items()}
-                    write_json(asked.out, {"options": options,
-                                           "windows": [asdict(one) for one in found]})  # fmt: skip
+                keep(asked, "windows", found)
     print(shown(found))
 
 

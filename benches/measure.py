@@ -11,6 +11,7 @@ once; windows of seconds make that invisible.
 
 from __future__ import annotations
 
+import argparse
 import getpass
 import json
 import os
@@ -23,7 +24,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -304,6 +305,28 @@ def exit_code(compare: Callable[[], None]) -> int:
         print("error: interrupted; what was finished is in the file of --out", file=sys.stderr)
         return 130
     return 0
+
+
+def keep(
+    asked: argparse.Namespace,
+    name: str,
+    found: Sequence[Any],
+    told: Mapping[str, Any] | None = None,
+) -> None:
+    """Write what is finished into the file of --out, if there is one, with what was asked for.
+
+    Args:
+        asked: The command line; a conninfo, which may hold a password, is left out.
+        name: Of the list.
+        found: Records, as dataclasses.
+        told: What stands beside them.
+    """
+    if not asked.out:
+        return
+    options = {key: str(value) for key, value in vars(asked).items() if key != "conninfo"}
+    write_json(
+        asked.out, {**(told or {}), "options": options, name: [asdict(one) for one in found]}
+    )
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:

@@ -30,7 +30,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
@@ -43,19 +43,19 @@ from measure import (
     Spread,
     cpu_s,
     host_busy_s,
+    keep,
     named,
     surroundings,
     table,
-    write_json,
 )
-from package import package_exit_code, require_complete
+from package import package_exit_code, require_complete, target_of
 
 from pgdyno.drive.driver import Driven, drive
 from pgdyno.loader.consistency import loaded_workload
 from pgdyno.loader.copy import How, load
 from pgdyno.model.connection import Connection
 from pgdyno.model.fleet import Fleet
-from pgdyno.model.plan import Protocol, Target
+from pgdyno.model.plan import Protocol
 from pgdyno.model.settings import Origin, OriginKind, Rung, Setting
 from pgdyno.model.workload import Face, Pgbench, Tpcc, Workload
 from pgdyno.probe.folder import own_folder
@@ -150,8 +150,7 @@ def linked() -> Iterator[Link]:
 def serving(asked: argparse.Namespace, link: Link) -> Iterator[tuple[Cluster, dict[str, Way]]]:
     """A loaded server, and the ways to it."""
     user = postgres_user()
-    target = Target("installed", bindir=asked.bindir) if asked.bindir else Target("embedded")
-    binaries = find_binaries(target, user)
+    binaries = find_binaries(target_of(asked.bindir), user)
     values = {"listen_addresses": f"127.0.0.1,{link.here}", **SETTINGS}
     values |= {"max_connections": str(asked.connections + 20), **named(asked.set, "--set")}
     origin = Origin(OriginKind.TARGET, "the benchmark's")
@@ -280,10 +279,7 @@ def measure(asked: argparse.Namespace) -> None:
                     windows.append(one)
                     print(f"round {number}/{asked.rounds}, {face} by {name}: {one.per_s:,.0f}/s",
                           flush=True)  # fmt: skip
-            if asked.out:
-                options = {key: str(value) for key, value in vars(asked).items()}
-                write_json(asked.out, {**told, "options": options,
-                                       "windows": [asdict(one) for one in windows]})  # fmt: skip
+            keep(asked, "windows", windows, told)
     print(shown(windows))
 
 

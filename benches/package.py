@@ -8,6 +8,7 @@ from measure import Failure, exit_code
 
 from pgdyno.drive.result import Driven
 from pgdyno.model.errors import PgdynoError
+from pgdyno.model.plan import Target
 
 
 def package_exit_code(measure: Callable[[], None]) -> int:
@@ -20,6 +21,11 @@ def package_exit_code(measure: Callable[[], None]) -> int:
             raise Failure(error.fact, error.hint or "") from error
 
     return exit_code(compare)
+
+
+def target_of(bindir: str | None) -> Target:
+    """An installed PostgreSQL by its programs; None: the embedded one."""
+    return Target("installed", bindir=bindir) if bindir else Target("embedded")
 
 
 def require_complete(driven: Driven, what: str, hint: str) -> None:

@@ -27,12 +27,12 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import psycopg
-from measure import Failure, Spread, table, write_json
+from measure import Failure, Spread, keep, table
 from package import package_exit_code
 from repair import Bed, bed, crashed, settings
 
@@ -166,9 +166,7 @@ def measure(asked: argparse.Namespace) -> None:
                 found.append(one)
                 print(f"round {number}/{asked.rounds}, {one.arm}, {one.changed:,} pages: "
                       f"{one.seconds:.2f} s", flush=True)  # fmt: skip
-            if asked.out:
-                options = {key: str(value) for key, value in vars(asked).items()}
-                write_json(asked.out, {"options": options, "backs": [asdict(one) for one in found]})
+            keep(asked, "backs", found)
     print(shown(found, asked))
 
 

@@ -30,19 +30,18 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 
 import numpy as np
 import psycopg
-from measure import Command, Failure, Spread, table, write_json
-from package import package_exit_code
+from measure import Command, Failure, Spread, keep, table
+from package import package_exit_code, target_of
 
 from pgdyno import Guard
 from pgdyno.folders import Folder
 from pgdyno.guard.relations import opened
-from pgdyno.model.plan import Target
 from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.pages.redo import read_redo
 from pgdyno.probe.folder import own_folder
@@ -158,8 +157,7 @@ def settings(full_page_writes: str = "off") -> list[Setting]:
 def bed(asked: argparse.Namespace, gigabytes: float) -> Iterator[Bed]:
     """A filled primary and its standby."""
     user = postgres_user()
-    target = Target("installed", bindir=asked.bindir) if asked.bindir else Target("embedded")
-    binaries = find_binaries(target, user)
+    binaries = find_binaries(target_of(asked.bindir), user)
     with own_folder(asked.folder) as folder:
         initdb(binaries, folder / "data", user, ("--data-checksums",))
         primary = Cluster(binaries, folder / "data", user, "socket")
@@ -283,10 +281,7 @@ def measure(asked: argparse.Namespace) -> None:
                     found.append(one)
                     print(f"{gigabytes:g} GiB, round {number}/{asked.rounds}, {one.what}, "
                           f"{one.blocks:,} blocks: {one.seconds:.2f} s", flush=True)  # fmt: skip
-                if asked.out:
-                    options = {key: str(value) for key, value in vars(asked).items()}
-                    write_json(asked.out, {"options": options,
-                                           "repairs": [asdict(one) for one in found]})  # fmt: skip
+                keep(asked, "repairs", found)
     print(shown(found, asked))
 
 
