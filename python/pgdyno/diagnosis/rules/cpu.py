@@ -8,6 +8,7 @@ from pgdyno.analysis.account_facts import RUNNING, WANTS_CPU
 from pgdyno.analysis.diagnosis_facts import Figure
 from pgdyno.diagnosis import needs
 from pgdyno.diagnosis.host import host_use
+from pgdyno.diagnosis.kernel_time import FLUSH, IN_FLIGHT_OF, MEMORY, READ, work_of, working
 from pgdyno.diagnosis.rule import (
     Cleared,
     Found,
@@ -20,21 +21,25 @@ from pgdyno.diagnosis.rule import (
 )
 from pgdyno.model.units import share_text
 
+_ASKED = {
+    READ: "reads", FLUSH: "flushes", MEMORY: "freeing memory",
+    IN_FLIGHT_OF: "round trips beyond one a transaction",
+}  # fmt: skip
+"""Work that is other classes' own."""
+
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
-    """Running, and waiting to run behind ourselves; reading, and waiting behind others, are not."""
+    """Running, and waiting to run behind ourselves; what waits of other classes take is not."""
     use = host_use(seen.window)
-    own = use.own_part if use else 1.0
     running, wants = seen.share(RUNNING), seen.share(WANTS_CPU)
-    reading = seen.inside("read")
-    whole = np.maximum(running + wants, 1e-9)
-    share = (running + wants * own) * np.clip(1 - reading / whole, 0.0, 1.0)
+    asked = {what: work_of(seen, what) for what in _ASKED}
+    share = np.maximum(0.0, working(seen) - np.sum(np.broadcast_arrays(*asked.values()), axis=0))
     limit = rule.limit("share")
     figures = (
         seen.figure("running, or wanting a CPU that we use ourselves", share, limit),
         seen.figure("running", running),
         seen.figure("wanting a CPU", wants),
-        *((seen.figure("running or wanting a CPU in reads", reading),) if reading[0] else ()),
+        *(seen.figure(f"of it for {_ASKED[what]}", one) for what, one in asked.items() if one[0]),
         *(
             (
                 Figure("CPU time of the host used by server and client", use.server + use.driver,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pgdyno.analysis.diagnosis_facts import Figure
 from pgdyno.diagnosis import needs
+from pgdyno.diagnosis.kernel_time import FLUSH, asked, work_of
 from pgdyno.diagnosis.rule import (
     Cleared,
     Found,
@@ -20,9 +21,11 @@ from pgdyno.model.units import share_text
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     """Who flushes, and who waits for a flush of others."""
-    share = seen.share("flush")
+    waits, work = seen.share("flush"), work_of(seen, FLUSH)
+    share = waits + work
     figures = (
-        seen.figure("waiting for a flush of WAL", share, rule.limit("share")),
+        seen.figure("in flushes of WAL", share, rule.limit("share")),
+        *((seen.figure("of it running or wanting a CPU", work),) if work[0] else ()),
         seen.figure("the same before waits are moved to their holders",
                     seen.share("flush", root=False)),
         *_device(seen),
@@ -36,6 +39,7 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     return by_share(
         seen, rule, share, figures,
         takes="flushes of WAL take", found="commits wait until their WAL is on storage,",
+        server=1 - asked(seen.window).get(FLUSH, 0.0),
     )  # fmt: skip
 
 

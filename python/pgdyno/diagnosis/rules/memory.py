@@ -6,6 +6,7 @@ import numpy as np
 
 from pgdyno.analysis.diagnosis_facts import Figure
 from pgdyno.diagnosis import needs
+from pgdyno.diagnosis.kernel_time import MEMORY, MEMORY_STALLED, READ, STALLED, work_of
 from pgdyno.diagnosis.rule import (
     Cleared,
     Found,
@@ -19,7 +20,6 @@ from pgdyno.diagnosis.rule import (
 )
 from pgdyno.model.units import share_text
 
-_STALLED = "psi.memory.some_s"
 _SWAP = ("vm.swap_in_pages", "vm.swap_out_pages")
 _RECLAIM = "vm.allocation_stalls"
 _REFAULTED = "vm.refaulted_pages"
@@ -31,7 +31,7 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     A page that is read again since it was thrown away too early is memory's, though it is read.
     """
     window = seen.window
-    stalled, swapped = window.per_s(_STALLED), window.per_s(*_SWAP)
+    stalled, swapped = window.per_s(MEMORY_STALLED), window.per_s(*_SWAP)
     reclaimed, again = window.per_s(_RECLAIM), window.per_s(_REFAULTED)
     figures = evidence(
         figure("time in which a task waits for memory", stalled, "share", rule.limit("stalled")),
@@ -63,18 +63,19 @@ def _read_again(seen: Seen, rule: Rule, fact: str, figures: tuple[Figure, ...]) 
     again, asked = (seen.window.per_s(one) or 0.0 for one in (_REFAULTED, "database.blocks_read"))
     if not seen.account.sessions or not asked or again < rule.limit("again") * asked:
         return None
-    share = (seen.share("read") + seen.inside("read")) * min(1.0, again / asked)
-    told = f"sessions read pages again that were freed too early {share_text(float(share[0]))}"
-    figures = (*figures, seen.figure("in reads of such pages", share))
+    reads = (seen.share("read") + work_of(seen, READ)) * min(1.0, again / asked)
+    share = reads + work_of(seen, MEMORY)
+    told = f"sessions read pages again that were freed too early {share_text(float(reads[0]))}"
+    figures = (*figures, seen.figure("in reads of such pages, and in freeing memory", share))
     return Found(f"{fact}, and {told} of theirs", share, figures, behind=("reads",))
 
 
 RULE = Rule(
     number=15,
     title="too little memory",
-    needs=(needs.any_counter(_STALLED, _SWAP[0]),),
+    needs=(needs.any_counter(MEMORY_STALLED, _SWAP[0]),),
     thresholds={
-        "stalled": Threshold(0.01, "of time, in which some task waits for memory"),
+        "stalled": Threshold(STALLED, "of time, in which some task waits for memory"),
         "swapped": Threshold(100.0, "pages a second"),
         "again": Threshold(0.50, "pages read again for each page that the server asks for"),
     },

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from pgdyno.analysis.account_facts import RUNNING, WANTS_CPU, Draws
 from pgdyno.diagnosis import needs
+from pgdyno.diagnosis.kernel_time import READ, work_of
 from pgdyno.diagnosis.rule import (
     Cleared,
     Found,
@@ -24,7 +25,7 @@ _WORKERS = "process.io_worker.cpu_s"
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     """Waits for reads, with the CPU time in them; whether the device was asked tells from where."""
-    waits, inside = seen.share(*rule.parts), seen.inside(*rule.parts)
+    waits, inside = seen.share(*rule.parts), work_of(seen, READ)
     share = waits + inside
     asked, device = seen.window.per_s("database.blocks_read"), seen.window.per_s("disk.reads")
     figures = evidence(

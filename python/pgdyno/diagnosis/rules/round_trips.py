@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pgdyno.analysis.account_facts import IN_FLIGHT
 from pgdyno.diagnosis import needs
+from pgdyno.diagnosis.kernel_time import IN_FLIGHT_OF, asked, work_of
 from pgdyno.diagnosis.rule import (
     Cleared,
     Found,
@@ -21,11 +22,19 @@ from pgdyno.model.units import digits_text, share_text
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     """Network, wake-ups, and the driver's handling, where the driver is not the limit itself."""
-    share = seen.share(*rule.parts)
+    work = work_of(seen, IN_FLIGHT_OF)
+    share = seen.share(*rule.parts) + work
     taken, limit = float(share[0]), rule.limit("share")
     trips, wanted = seen.window.load.round_trips, seen.window.driver.wanted
     figures = evidence(
-        seen.figure("requests under way that the server does not work on", share, limit),
+        seen.figure(
+            "requests under way that the server does not work on, with the kernel's work",
+            share,
+            limit,
+        ),
+        seen.figure("of it the kernel's work for those beyond one a transaction", work)
+        if work[0]
+        else None,
         figure("round trips of a transaction", trips, "1"),
         figure("driver thread wanted", wanted, "share", rule.limit("wanted")),
     )
@@ -36,7 +45,8 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
         return Cleared(f"{between}, but the driver's threads are what they wait for", figures)
     if trips is not None:
         between += f", {digits_text(trips)} round trips for each transaction"
-    return Found(between, share, figures, caps_of(seen.window))
+    server = 1 - asked(seen.window).get(IN_FLIGHT_OF, 0.0)
+    return Found(between, share, figures, caps_of(seen.window, server=server))
 
 
 RULE = Rule(
