@@ -135,10 +135,11 @@ def _next_steps(
             f"A run with `--set protocol.rounds={needed}`{takes}{',' * bool(takes)} is likely to"
             f" decide {what}."
         )
-    for name, many in far.items():
+    paired = {one.name: one.to_first.rounds for one in stages if one.to_first}
+    for name, many in far.items():  # by few rounds: neither the size nor the number is certain
         yield (
-            f"About {plural(many, 'round')} would decide what `{name}` does"
-            f"{_takes(many, trials)}: it is small beside the noise."
+            f"What `{name}` does looks small beside the noise: if more rounds are like the"
+            f" {paired[name]} measured, about {many} would decide it{_takes(many, trials)}."
         )
     cycles = [one.checkpoint_cycle for one in stages if one.checkpoint_cycle is not None]
     if any(one.verdict == "finding" for one in cycles):
