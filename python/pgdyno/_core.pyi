@@ -94,10 +94,18 @@ class PageJudge:
     """Judges pages of a copy, and makes them a crashed cluster's."""
 
     def __new__(cls, spec_json: str, /) -> PageJudge: ...
-    def judged(
-        self, path: str, first_block: int, source: bytes, target: bytes, /
-    ) -> tuple[bytes, list[int], list[str | None]]:
-        """Pages, numbers of those that are unsound, and the LSN of each: None of zeroes."""
+    def changes(
+        self, path: str, handle: int, places: list[tuple[int, int, int]], sources: list[bytes], /
+    ) -> list[list[tuple[int, bytes, bytes, list[str | None]]] | None]:
+        """What changes of each run, given by its first block, place in the file and blocks.
+
+        Pages that follow each other: the first one of the run, their bytes, the new ones, and the
+        LSN of each new one, None of zeroes. None: of the run a page of the copy is not whole.
+        """
+    def unsound(self, path: str, first_block: int, source: bytes, /) -> list[int]:
+        """Numbers of those pages of a copy whose checksum is wrong."""
+    def differing(self, old: bytes, new: bytes, /) -> list[tuple[int, int]]:
+        """The first of new pages that follow each other and differ, and how many."""
 
 @final
 class Recording:

@@ -47,7 +47,7 @@ __all__ = [
     "time_edges_ns",
 ]  # fmt: skip
 
-VERSION = 16
+VERSION = 17
 """Of the contract, as this Python knows it."""
 _REBUILD = "Build both from the same sources: `make build`."
 

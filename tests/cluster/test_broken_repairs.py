@@ -197,7 +197,7 @@ def right_by_chance(pair: Pair, path: str, block: int, judge: PageJudge) -> None
         page = bytearray(os.pread(handle, 2 * HALF, block * 2 * HALF))
         for number in range(1 << 22):
             page[-4:] = number.to_bytes(4, "little")
-            if not judge.unsound(path, block, 1, bytes(page)):
+            if not judge.unsound(path, block, bytes(page)):
                 os.pwrite(handle, page, block * 2 * HALF)
                 return
     raise AssertionError("no number makes it right")
@@ -211,7 +211,7 @@ def wrong_by_checksum(pair: Pair, judge: PageJudge | None) -> Callable[[RedoNeed
             page = b"" if handle is None else os.pread(
                 handle, 2 * HALF, (block - file.first_block) * 2 * HALF
             )  # fmt: skip
-        return bool(judge and page and judge.unsound(file.path, block, 1, page))
+        return bool(judge and page and judge.unsound(file.path, block, page))
 
     def changed(needs: RedoNeeds) -> RedoNeeds:
         with Folder.hold(pair.primary.data) as data:

@@ -26,7 +26,7 @@ use workload::{
 use crate::error::unwritten;
 
 /// Raised whenever a shape changes that crosses.
-const VERSION: u32 = 16;
+const VERSION: u32 = 17;
 
 /// Version of everything that crosses.
 #[pyfunction]

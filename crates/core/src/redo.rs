@@ -1,14 +1,17 @@
 //! `Redo`: which blocks the redo of a crashed cluster needs whole. `PageJudge`: pages for them.
 
-use std::sync::{Mutex, MutexGuard};
+use std::{
+    fs::File,
+    sync::{Mutex, MutexGuard},
+};
 
 use drive::error::RunError;
 use pages::{
     Error,
-    repair::{PagesAt, RepairSpec, repaired},
+    repair::{PagesAt, RepairSpec, Wanted, changes, differing, unsound},
     wal::{Redo as Reading, RedoSpec, Step, WalHead},
 };
-use pyo3::prelude::*;
+use pyo3::{prelude::*, pybacked::PyBackedBytes};
 
 use crate::error::{misuse, raise, unwritten};
 
@@ -58,11 +61,10 @@ impl Redo {
     }
 }
 
-/// Of pages that are judged while others run.
-const LONG_BYTES: usize = 1 << 17;
-
-/// Pages, what of them is unsound, and the LSN of each.
-type Judged = (Vec<u8>, Vec<u32>, Vec<Option<String>>);
+/// Pages that follow each other: the first one within its fork, bytes into the file, how many.
+type Place = (u32, u64, u32);
+/// Pages that differ: the first one, their bytes and those that take their place, LSNs of these.
+type Changed = (usize, Vec<u8>, Vec<u8>, Vec<Option<String>>);
 
 /// Judges pages of a copy, run after run.
 #[pyclass(module = "pgdyno._core", frozen)]
@@ -76,21 +78,38 @@ impl PageJudge {
         serde_json::from_str(spec_json).map(Self).map_err(|e| wrong(&e))
     }
 
-    #[pyo3(signature = (path, first_block, source, target, /))]
-    fn judged(
+    #[pyo3(signature = (path, handle, places, sources, /))]
+    fn changes(
         &self,
         py: Python<'_>,
         path: &str,
-        first_block: u32,
-        source: &[u8],
-        target: &[u8],
-    ) -> PyResult<Judged> {
-        let at = PagesAt { path, first_block };
-        // To let others run takes longer than to judge a page or two.
-        let judge = || repaired(&self.0, at, source, target);
-        let told = if source.len() < LONG_BYTES { judge() } else { py.detach(judge) };
-        let told = told.map_err(refused)?;
-        Ok((told.pages, told.unsound, told.lsns))
+        handle: u32,
+        places: Vec<Place>,
+        sources: Vec<PyBackedBytes>,
+    ) -> PyResult<Vec<Option<Vec<Changed>>>> {
+        py.detach(|| {
+            let file = File::open(format!("/proc/self/fd/{handle}"))
+                .map_err(|e| raise(RunError::spec(format!("cannot open {path}: {e}"), None)))?;
+            let of_one = |(place, source): (Place, PyBackedBytes)| {
+                let (first_block, file_at, blocks) = place;
+                let wanted = Wanted { first_block, file_at, blocks, source: &source };
+                let found = changes(&self.0, path, &file, &wanted).map_err(refused)?;
+                Ok(found.map(|all| {
+                    all.into_iter().map(|one| (one.first, one.old, one.new, one.lsns)).collect()
+                }))
+            };
+            places.into_iter().zip(sources).map(of_one).collect()
+        })
+    }
+
+    #[pyo3(signature = (path, first_block, source, /))]
+    fn unsound(&self, path: &str, first_block: u32, source: &[u8]) -> PyResult<Vec<u32>> {
+        unsound(&self.0, PagesAt { path, first_block }, source).map_err(refused)
+    }
+
+    #[pyo3(signature = (old, new, /))]
+    fn differing(&self, old: &[u8], new: &[u8]) -> Vec<(usize, usize)> {
+        differing(self.0.block_bytes as usize, old, new)
     }
 }
 

@@ -3,6 +3,8 @@
 //! Nothing of another machine is trusted: a page is taken if it is whole by its own checksum, and
 //! says of itself nothing that the crashed cluster's WAL does not know.
 
+use std::{fs::File, io::ErrorKind, os::unix::fs::FileExt};
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -39,14 +41,106 @@ pub struct PagesAt<'a> {
 
 /// What became of the pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Repaired {
+struct Repaired {
     /// What takes the place of the old ones.
-    pub pages: Vec<u8>,
+    pages: Vec<u8>,
     /// Numbers of those whose checksum is wrong: they were read while they were written, or are
     /// damaged. Nothing else of the answer counts where there are any.
-    pub unsound: Vec<u32>,
+    unsound: Vec<u32>,
     /// LSN of each of `pages`; none: a page of zeroes.
+    lsns: Vec<Option<String>>,
+}
+
+/// Pages of a file that follow each other, and the copy's in their place.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// Number of the first one within its fork.
+    pub first_block: u32,
+    /// Bytes into the file.
+    pub file_at: u64,
+    /// How many.
+    pub blocks: u32,
+    /// The copy's, as long as it has them.
+    pub source: &'a [u8],
+}
+
+/// Pages that differ and follow each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The first one, counted from the first that was wanted.
+    pub first: usize,
+    /// What the crashed cluster's disk has.
+    pub old: Vec<u8>,
+    /// What takes its place.
+    pub new: Vec<u8>,
+    /// LSN of each new page; none: a page of zeroes.
     pub lsns: Vec<Option<String>>,
+}
+
+/// What of the pages on the crashed cluster's disk others take the place of.
+///
+/// None: the copy's were read while they were written, or are damaged.
+///
+/// # Errors
+///
+/// As [`repaired`]; or the file has not all of them.
+pub fn changes(
+    spec: &RepairSpec,
+    path: &str,
+    file: &File,
+    wanted: &Wanted<'_>,
+) -> Result<Option<Vec<Change>>, Error> {
+    let size = spec.block_bytes as usize;
+    let mut target = vec![0; size * wanted.blocks as usize];
+    file.read_exact_at(&mut target, wanted.file_at).map_err(|error| {
+        Error::new(match error.kind() {
+            ErrorKind::UnexpectedEof => format!("{path} became shorter while it was looked at"),
+            _ => format!("cannot read {path}: {error}"),
+        })
+    })?;
+    let at = PagesAt { path, first_block: wanted.first_block };
+    let told = repaired(spec, at, wanted.source, &target)?;
+    if !told.unsound.is_empty() {
+        return Ok(None);
+    }
+    let change = |(first, count): (usize, usize)| {
+        let bytes = first * size..(first + count) * size;
+        Change {
+            first,
+            old: target[bytes.clone()].to_vec(),
+            new: told.pages[bytes].to_vec(),
+            lsns: told.lsns[first..first + count].to_vec(),
+        }
+    };
+    Ok(Some(differing(size, &target, &told.pages).into_iter().map(change).collect()))
+}
+
+/// Which of the new pages are others than the old ones: the first of those that follow each other,
+/// and how many. Those that are missing among the old ones are others.
+#[must_use]
+pub fn differing(block_bytes: usize, old: &[u8], new: &[u8]) -> Vec<(usize, usize)> {
+    let (size, mut runs) = (block_bytes.max(1), Vec::<(usize, usize)>::new());
+    for (nth, page) in new.chunks(size).enumerate() {
+        let begin = nth * size;
+        if old.get(begin..begin + page.len()) == Some(page) {
+            continue;
+        }
+        match runs.last_mut() {
+            Some((first, count)) if *first + *count == nth => *count += 1,
+            _ => runs.push((nth, 1)),
+        }
+    }
+    runs
+}
+
+/// Numbers of those pages of a copy whose checksum is wrong.
+///
+/// # Errors
+///
+/// As [`repaired`].
+pub fn unsound(spec: &RepairSpec, at: PagesAt<'_>, source: &[u8]) -> Result<Vec<u32>, Error> {
+    let whole = source.len().next_multiple_of((spec.block_bytes as usize).max(1));
+    repaired(spec, at, source, &vec![0; whole]).map(|told| told.unsound)
 }
 
 /// The pages that take the place of those on the crashed cluster's disk.
@@ -57,7 +151,7 @@ pub struct Repaired {
 /// # Errors
 ///
 /// A page of either is newer than the WAL's end, or is none.
-pub fn repaired(
+fn repaired(
     spec: &RepairSpec,
     at: PagesAt<'_>,
     source: &[u8],
@@ -202,6 +296,51 @@ mod tests {
             );
         }
         assert!(repaired(&spec(), AT, &old, &old).is_ok());
+    }
+
+    #[test]
+    fn only_pages_that_differ_change_and_a_file_that_is_too_short_is_refused() {
+        let ours = [
+            page(0x10, BLOCK, 1),
+            page(0x10, BLOCK + 1, 1),
+            page(0x10, BLOCK + 2, 1),
+            page(0x10, BLOCK + 3, 1),
+        ];
+        let theirs = [&page(0x20, BLOCK, 2)[..], &ours[1], &page(0x20, BLOCK + 2, 2)].concat();
+        let path = std::env::temp_dir().join(format!("pgdyno-changes-{}", std::process::id()));
+        let before = [vec![7; 100], ours.concat()].concat();
+        std::fs::write(&path, before).expect("a file");
+        let file = File::open(&path).expect("the file");
+        std::fs::remove_file(&path).expect("its name");
+        let mut wanted = Wanted { first_block: BLOCK, file_at: 100, blocks: 4, source: &theirs };
+        let found = changes(&spec(), AT.path, &file, &wanted).expect("pages").expect("sound");
+        let change = |first: usize, new: &[u8], old: &[Vec<u8>], lsns: &[Option<&str>]| Change {
+            first,
+            old: old.concat(),
+            new: new.to_vec(),
+            lsns: lsns.iter().map(|one| one.map(str::to_owned)).collect(),
+        };
+        let zeroed = [&theirs[16384..], &[0; 8192]].concat();
+        let wrong = [
+            change(0, &theirs[..8192], &ours[..1], &[Some("0/20")]),
+            change(2, &zeroed, &ours[2..], &[Some("0/20"), None]),
+        ];
+        assert_eq!(found, wrong);
+        let mut torn = theirs.clone();
+        torn[9000] ^= 1;
+        wanted.source = &torn;
+        assert_eq!(changes(&spec(), AT.path, &file, &wanted).expect("pages"), None);
+        wanted.blocks = 5;
+        let error = changes(&spec(), AT.path, &file, &wanted).expect_err("too short");
+        assert_eq!(error.fact, "base/5/16384 became shorter while it was looked at");
+    }
+
+    #[test]
+    fn pages_that_are_missing_differ() {
+        assert_eq!(differing(2, b"aabbccdd", b"aaxxyydd"), [(1, 2)]);
+        assert_eq!(differing(2, b"aab", b"aabbc"), [(1, 2)]);
+        assert_eq!(differing(2, b"", b"aabb"), [(0, 2)]);
+        assert_eq!(differing(2, b"aabb", b"aa"), []);
     }
 
     #[test]

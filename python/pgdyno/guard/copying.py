@@ -15,7 +15,7 @@ from pgdyno.folders import Folder
 from pgdyno.guard.blocks_in_wal import BlocksInWal
 from pgdyno.guard.fetch import fetched
 from pgdyno.guard.journal import Ends, JournalWriter, Step
-from pgdyno.guard.judge import differing, read_ahead, runs
+from pgdyno.guard.judge import read_ahead
 from pgdyno.guard.leader import CHUNK_BYTES, Leader, chunks_of
 from pgdyno.guard.relations import opened
 from pgdyno.guard.source import Wanted, run_of
@@ -48,7 +48,7 @@ class Copier:
         size = self.begin.block_bytes
         for path, part, places in self._places(named):
             first = part * self.begin.segment_blocks
-            for begin, count in runs(places):
+            for begin, count in _runs(places):
                 yield from run_of(path, first + begin, begin, count, size)
 
     def blocks_wanted(self, named: BlocksInWal | None) -> int:
@@ -92,7 +92,7 @@ class Copier:
         ) as pages:
             for one, page in pages:
                 # Where the file became shorter meanwhile, replay cuts it, too.
-                self._take(one, page.ljust(one.blocks * size, b"\0"), size)
+                self._take(one, page.ljust(one.blocks * size, b"\0"), judge)
         for path, bytes_ in self.trees.source.items():
             if relation_of(path) is not None:
                 self._resize(path, bytes_)
@@ -102,16 +102,15 @@ class Copier:
         if not self.begin.has_checksums:
             return True
         size = self.begin.block_bytes
-        unsound = judge.unsound(one.path, one.first_block, one.blocks, pages)
+        unsound = judge.unsound(one.path, one.first_block, pages)
         begin = lsn_of(self.backup_lsn)
         return all(_lsn_at(pages, (at - one.first_block) * size) >= begin for at in unsound)
 
-    def _take(self, one: Wanted, new: bytes, size: int) -> None:
-        old = self._old(one.path, one.file_at, len(new))
-        differ = differing(old, new, size)
+    def _take(self, one: Wanted, new: bytes, judge: PageJudge) -> None:
+        old, size = self._old(one.path, one.file_at, len(new)), self.begin.block_bytes
         self.fetched_bytes += len(new)
-        self.blocks += len(differ)
-        for first, count in runs(differ):
+        for first, count in judge.differing(old, new):
+            self.blocks += count
             begin, end = first * size, (first + count) * size
             self.writer.add(
                 one.path, one.first_block + first, one.file_at + begin, old[begin:end],
@@ -236,6 +235,20 @@ class Copier:
     def _old(self, path: str, at: int, bytes_: int) -> bytes:
         with opened(self.data, path, writes=False) as handle:
             return b"" if handle is None else os.pread(handle, bytes_, at)
+
+
+def _runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Places that follow each other: the first, and how many."""
+    first = count = 0
+    for place in places:
+        if count and place == first + count:
+            count += 1
+            continue
+        if count:
+            yield first, count
+        first, count = place, 1
+    if count:
+        yield first, count
 
 
 def _lsns(pages: bytes, size: int) -> tuple[str | None, ...]:

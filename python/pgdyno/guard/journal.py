@@ -1,7 +1,7 @@
 """What is overwritten, and with what, on the disk before the first byte is: a folder each time.
 
     pages    old bytes of a run, then the new ones, run after run
-    runs     a line each: where it is in `pages`, which bytes of which file, LSNs, sums
+    groups   runs of a file in a line: where they are in `pages`, their places, LSNs, a sum
     state    `whole` once both are synced, `written` when the cluster is, `undone`
 
 A journal that is not whole was cut off before anything was written: it is thrown away. One that is
@@ -15,11 +15,11 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import IntEnum
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from pgdyno.folders import Folder, failing
 from pgdyno.guard.data_directory import inode_in
@@ -28,15 +28,13 @@ from pgdyno.model.record_json import from_json
 from pgdyno.model.repair import RedoBegin
 from pgdyno.model.units import bytes_text
 
-VERSION = 2
+VERSION = 3
 REPAIR, REJOIN = "repair", "rejoin"
 """What wrote a journal: its folder's name begins so."""
 _NAME = re.compile(rf"({REPAIR}|{REJOIN})-(\d+)")
-_PAGES, _RUNS, _STATE = "pages", "runs", "state"
+_PAGES, _GROUPS, _STATE = "pages", "groups", "state"
 _SPARE_BYTES = 16 << 20
-_WRITE_BYTES = 1 << 20  # at once, not page by page
-_encoded = json.JSONEncoder().encode
-_STEP = re.compile(rb'"step": (\d+)\}\s*$')  # its last key; reading the rest takes 20 times longer
+_GROUP_BYTES = 4 << 20  # from so many on it is written: a sum and a line by the page take longer
 
 JournalState: TypeAlias = Literal["whole", "written", "undone"]
 Ends: TypeAlias = tuple[int | None, int | None]
@@ -72,29 +70,48 @@ class JournalHead:
     block_bytes: int
     runs: int
     blocks: int
-    runs_sha256: str
-    inode: int | None = None  # see `inode_in`; None: written before that was
+    groups_sha256: str
+    inode: int  # see `inode_in`
 
     def is_of(self, data: Folder) -> bool:
         """Whether it is of these data: not of others of the same system, nor of a copy since."""
         is_here = os.path.realpath(self.data) == os.path.realpath(data.path)
-        return is_here and self.inode in (None, inode_in(data))
+        return is_here and self.inode == inode_in(data)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """Bytes of a file that follow each other, and are overwritten."""
 
-    at: int  # of the old bytes, in `pages`; the new ones follow
     path: str  # of the file, below the data directory
-    first_block: int  # within the fork; of other files 0
     file_at: int  # bytes into the file
+    ends: Ends | None  # None: the file is there, and keeps its length
+
+
+class Place(NamedTuple):
+    """Where a run of a group is."""
+
+    first_block: int  # within the fork; of other files 0
+    file_at: int
     old_bytes: int
     new_bytes: int
-    lsns: tuple[str | None, ...]  # of the new pages; None: zeroes; empty: nobody asked
-    sha256: str  # of old and new bytes
-    ends: Ends | None = None  # None: the file is there, and keeps its length
-    step: int = 0  # those of a lower one are on the disk before
+
+
+@dataclass
+class Group:
+    """Runs of a file that were written down one after another."""
+
+    at: int  # of its bytes, in `pages`
+    path: str
+    ends: Ends | None
+    step: int  # those of a lower one are on the disk before
+    runs: list[Place] = field(default_factory=list)
+    lsns: list[str | None] = field(default_factory=list)  # of new pages; None: zeroes
+    sha256: str = ""  # of its bytes
+
+    def is_of(self, path: str, ends: Ends | None, step: int) -> bool:
+        """Whether a run of such a file belongs to it."""
+        return (self.path, self.ends, self.step) == (path, ends, step)
 
 
 class JournalWriter:
@@ -103,9 +120,10 @@ class JournalWriter:
     def __init__(self, folder: Folder) -> None:
         """Begin it in an empty folder that only this user can read."""
         self._folder = folder
-        self._pages, self._runs = self._file(_PAGES), self._file(_RUNS)
+        self._pages, self._groups = self._file(_PAGES), self._file(_GROUPS)
         self._sum = hashlib.sha256()
-        self._unwritten = {self._pages: bytearray(), self._runs: bytearray()}
+        self._group: Group | None = None
+        self._bytes = bytearray()  # of the group
         self._at = self._blocks = self._count = 0
 
     def _file(self, name: str) -> int:
@@ -115,36 +133,47 @@ class JournalWriter:
 
     def add(
         self, path: str, first_block: int, file_at: int, old: bytes, new: bytes,
-        lsns: tuple[str | None, ...] = (), *, ends: Ends | None = None, step: int = 0,
+        lsns: Sequence[str | None] = (), *, ends: Ends | None = None, step: int = 0,
     ) -> None:  # fmt: skip
-        """Write down a run; see `Run`.
+        """Write down a run.
+
+        Args:
+            path: Of its file, below the data directory.
+            first_block: Its first one, within the fork; of other files 0.
+            file_at: Bytes into the file.
+            old: What is there.
+            new: What comes there.
+            lsns: Of the new pages; None: zeroes. Empty: nobody asked.
+            ends: Of the file; None: it is there, and keeps its length.
+            step: See `Step`.
 
         Raises:
             TargetError: It cannot be written.
         """
-        both = old + new
-        run = {
-            "at": self._at, "path": path, "first_block": first_block, "file_at": file_at,
-            "old_bytes": len(old), "new_bytes": len(new), "lsns": lsns,
-            "sha256": hashlib.sha256(both).hexdigest(), "ends": ends, "step": step,
-        }  # fmt: skip
-        line = _encoded(run).encode() + b"\n"
-        self._put(self._pages, both)
-        self._put(self._runs, line)
-        self._sum.update(line)
-        self._at += len(both)
+        group = self._group
+        if group is None or not group.is_of(path, ends, step) or len(self._bytes) >= _GROUP_BYTES:
+            self._write_group()
+            group = self._group = Group(self._at, path, ends, step)
+        group.runs.append(Place(first_block, file_at, len(old), len(new)))
+        group.lsns += lsns
+        self._bytes += old
+        self._bytes += new
         self._blocks += len(lsns)
         self._count += 1
 
-    def _put(self, handle: int, data: bytes) -> None:
-        self._unwritten[handle] += data
-        if len(self._unwritten[handle]) >= _WRITE_BYTES:
-            self._write_out(handle)
-
-    def _write_out(self, handle: int) -> None:
+    def _write_group(self) -> None:
+        if self._group is None:
+            return
+        self._group.sha256 = hashlib.sha256(self._bytes).hexdigest()
+        line = json.dumps(vars(self._group)).encode() + b"\n"
+        self._sum.update(line)
         with failing(f"write {self._folder.path}"):
-            _write(handle, self._unwritten[handle])
-        self._unwritten[handle] = bytearray()
+            _write(self._pages, self._bytes)
+            _write(self._groups, line)
+            # The disk begins now, and not when it is synced.
+            os.posix_fadvise(self._pages, self._at, len(self._bytes), os.POSIX_FADV_DONTNEED)
+        self._at += len(self._bytes)
+        self._group, self._bytes = None, bytearray()
 
     @property
     def blocks(self) -> int:
@@ -157,16 +186,15 @@ class JournalWriter:
         Raises:
             TargetError: The disk is full, or failed.
         """
-        for handle in self._unwritten:
-            self._write_out(handle)
+        self._write_group()
         with failing(f"sync {self._folder.path}"):
             os.fsync(self._pages)
-            os.fsync(self._runs)
+            os.fsync(self._groups)
         return _told(self._folder, _with(head, "whole", self._count, self._blocks, self._sum))
 
     def close(self) -> None:
         """Close its files."""
-        for handle in (self._pages, self._runs):
+        for handle in (self._pages, self._groups):
             os.close(handle)
 
 
@@ -341,37 +369,39 @@ def steps_of(folder: Folder, head: JournalHead) -> list[int]:
     Raises:
         TargetError: The journal is damaged: nothing of it may be used.
     """
-    return sorted({_step_of(line) for line in _lines(folder, head)})
+    return sorted({one.step for one in _groups(folder, head)})
 
 
-def runs_of(folder: Folder, head: JournalHead, step: int) -> Iterator[tuple[Run, bytes, bytes]]:
+def runs_of(
+    folder: Folder, head: JournalHead, step: int
+) -> Iterator[tuple[Run, memoryview, memoryview]]:
     """Each run of a step with its old and its new bytes, as they were written down.
 
     Raises:
         TargetError: The journal is damaged: nothing of it may be used.
     """
-    with os.fdopen(folder.open(_PAGES), "rb", buffering=0) as old_and_new:
-        for line in _lines(folder, head):
-            if _step_of(line) != step:
+    with os.fdopen(folder.open(_PAGES), "rb", buffering=0) as pages:
+        for group in _groups(folder, head):
+            if group.step != step:
                 continue
-            run = from_json(Run, line.decode())
-            both = os.pread(old_and_new.fileno(), run.old_bytes + run.new_bytes, run.at)
-            if hashlib.sha256(both).hexdigest() != run.sha256:
-                raise _damaged(folder, f"byte {run.file_at} of {run.path}")
-            yield run, both[: run.old_bytes], both[run.old_bytes :]
+            wanted = sum(one.old_bytes + one.new_bytes for one in group.runs)
+            bytes_ = os.pread(pages.fileno(), wanted, group.at)
+            if hashlib.sha256(bytes_).hexdigest() != group.sha256:
+                raise _damaged(folder, f"byte {group.runs[0].file_at} of {group.path}")
+            view, at = memoryview(bytes_), 0
+            for one in group.runs:
+                middle, end = at + one.old_bytes, at + one.old_bytes + one.new_bytes
+                yield Run(group.path, one.file_at, group.ends), view[at:middle], view[middle:end]
+                at = end
 
 
-def _step_of(line: bytes) -> int:
-    found = _STEP.search(line)
-    return int(found[1]) if found else 0  # journals of before there were steps have none
-
-
-def _lines(folder: Folder, head: JournalHead) -> Iterator[bytes]:
-    with os.fdopen(folder.open(_RUNS), "rb") as lines:
-        if hashlib.file_digest(lines, "sha256").hexdigest() != head.runs_sha256:
+def _groups(folder: Folder, head: JournalHead) -> Iterator[Group]:
+    with os.fdopen(folder.open(_GROUPS), "rb") as lines:
+        if hashlib.file_digest(lines, "sha256").hexdigest() != head.groups_sha256:
             raise _damaged(folder, "its list of runs")
         lines.seek(0)
-        yield from lines
+        for line in lines:
+            yield from_json(Group, line.decode())
 
 
 def _damaged(folder: Folder, what: str) -> TargetError:
@@ -390,11 +420,11 @@ def _told(folder: Folder, head: JournalHead) -> JournalHead:
 def _with(
     head: JournalHead, state: JournalState, runs: int, blocks: int, sums: hashlib._Hash
 ) -> JournalHead:
-    found = {"state": state, "runs": runs, "blocks": blocks, "runs_sha256": sums.hexdigest()}
+    found = {"state": state, "runs": runs, "blocks": blocks, "groups_sha256": sums.hexdigest()}
     return JournalHead(**{**asdict(head), **found})
 
 
-def _write(handle: int, data: bytearray) -> None:
+def _write(handle: int, data: bytes | bytearray) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(handle, view) :]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -12,7 +12,7 @@ from pgdyno.guard.journal import JournalWriter, Step
 from pgdyno.guard.relations import opened
 from pgdyno.guard.source import Wanted
 from pgdyno.model.errors import TargetError
-from pgdyno.pages.repair import PageJudge
+from pgdyno.pages.repair import Change, PageJudge, PagesAt
 
 
 @dataclass(slots=True)
@@ -27,12 +27,10 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class JudgedRun:
-    """Blocks of the crashed disk, and what takes their place."""
+    """Blocks of the crashed disk, and what of them changes."""
 
     wanted: Wanted
-    old: bytes
-    new: bytes
-    lsns: Sequence[str | None]  # of each new page; None: zeroes
+    changes: Sequence[Change]
     fetched_bytes: int
 
 
@@ -56,16 +54,17 @@ class Judge:
         """
         found: list[JudgedRun | None] = []
         pairs = zip(batch, fetched, strict=True)
-        for path, ones in groupby(pairs, lambda it: it[0].path):
+        for path, of_file in groupby(pairs, lambda it: it[0].path):
+            ones, pages = zip(*of_file, strict=True)
+            places = [PagesAt(one.first_block, one.file_at, one.blocks) for one in ones]
             with opened(self.data, path, writes=False) as handle:
-                for one, pages in ones:
-                    bytes_ = one.blocks * self.block_bytes
-                    old = b"" if handle is None else os.pread(handle, bytes_, one.file_at)
-                    if len(old) != bytes_:
-                        raise TargetError(f"{path} became shorter while it was looked at")
-                    new, unsound, lsns = self.pages.judged(path, one.first_block, pages, old)
-                    whole = JudgedRun(one, old, new, lsns, len(pages))
-                    found.append(None if unsound else whole)
+                if handle is None:
+                    raise TargetError(f"{path} is gone since it was looked at")
+                changes = self.pages.changes(path, handle, places, pages)
+            found += [
+                None if change is None else JudgedRun(one, change, len(page))
+                for one, change, page in zip(ones, changes, pages, strict=True)
+            ]
         return found
 
     def take(self, ones: Iterable[JudgedRun]) -> None:
@@ -78,17 +77,17 @@ class Judge:
             self._take(one)
 
     def _take(self, one: JudgedRun) -> None:
-        at, old, new, size = one.wanted, one.old, one.new, self.block_bytes
-        differ = differing(old, new, size)
-        self.tally.fetched_bytes += one.fetched_bytes
-        self.tally.alike += at.blocks - len(differ)
-        self.tally.zeroed += sum(one.lsns[nth] is None for nth in differ)
-        for first, count in runs(differ):
-            begin, end = first * size, (first + count) * size
+        at, changed = one.wanted, 0
+        for change in one.changes:
             self.writer.add(
-                at.path, at.first_block + first, at.file_at + begin, old[begin:end],
-                new[begin:end], tuple(one.lsns[first : first + count]), step=Step.files,
+                at.path, at.first_block + change.first,
+                at.file_at + change.first * self.block_bytes, change.old, change.new, change.lsns,
+                step=Step.files,
             )  # fmt: skip
+            changed += len(change.lsns)
+            self.tally.zeroed += change.lsns.count(None)
+        self.tally.fetched_bytes += one.fetched_bytes
+        self.tally.alike += at.blocks - changed
 
 
 def read_ahead(data: Folder, block_bytes: int, batch: Sequence[Wanted]) -> None:
@@ -100,26 +99,3 @@ def read_ahead(data: Folder, block_bytes: int, batch: Sequence[Wanted]) -> None:
             for one in ones:
                 bytes_ = one.blocks * block_bytes
                 os.posix_fadvise(handle, one.file_at, bytes_, os.POSIX_FADV_WILLNEED)
-
-
-def differing(old: bytes, new: bytes, block_bytes: int) -> list[int]:
-    """Which of the new blocks are other than the old ones; those that are missing there are."""
-    return [
-        nth
-        for nth, at in enumerate(range(0, len(new), block_bytes))
-        if old[at : at + block_bytes] != new[at : at + block_bytes]
-    ]
-
-
-def runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Places that follow each other: the first, and how many."""
-    first = count = 0
-    for place in places:
-        if count and place == first + count:
-            count += 1
-            continue
-        if count:
-            yield first, count
-        first, count = place, 1
-    if count:
-        yield first, count

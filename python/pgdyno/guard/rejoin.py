@@ -163,7 +163,7 @@ def _is_as_written(data: Folder, folder: Folder, head: journal.JournalHead) -> b
     """Whether backup_label still is the one of this journal: a server that starts removes it."""
     for run, _, new in journal.runs_of(folder, head, Step.label):
         if run.path == LABEL:
-            return data.has(LABEL) and text_of(data, LABEL) == new.decode()
+            return data.has(LABEL) and text_of(data, LABEL) == bytes(new).decode()
     return False
 
 

@@ -14,7 +14,7 @@ from pgdyno.guard.closing import closed_by
 from pgdyno.guard.relations import made, opened, removed, sync_file, sync_folder
 from pgdyno.model.errors import TargetError
 
-Page: TypeAlias = tuple[journal.Run, bytes]
+Page: TypeAlias = tuple[journal.Run, memoryview]
 Still: TypeAlias = Callable[[], None]
 """Raises where a cluster is not what was looked at any more: a server was started on it since."""
 
@@ -125,9 +125,9 @@ def _make(data: Folder, path: str, pages: Iterable[Page], bytes_: int | None) ->
             os.ftruncate(handle, bytes_)
 
 
-def _write(handle: int, run: journal.Run, page: bytes) -> None:
+def _write(handle: int, run: journal.Run, page: memoryview) -> None:
+    place = run.file_at
     with failing(f"write {run.path}"):
-        place, view = run.file_at, memoryview(page)
-        while view:
-            done = os.pwrite(handle, view, place)
-            place, view = place + done, view[done:]
+        while page:
+            done = os.pwrite(handle, page, place)
+            place, page = place + done, page[done:]

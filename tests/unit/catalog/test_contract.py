@@ -193,6 +193,7 @@ DIGESTS = {
     14: "5bb42d1d916a06fb",
     15: "2afdb8191dbbf397",
     16: "a9850296a4986e73",
+    17: "a9850296a4986e73",
 }
 """Of the shapes of each version of the contract, without what they say for people.
 
@@ -204,7 +205,7 @@ load, version 10 records of disks that a library writes, and blocks that WAL nam
 servers that have a part of a load, and a replica that answers reads, version 12 a load that hosts
 share, version 13 what is said of tables that a load leaves behind, version 14 what transactions of
 each kind wrote, version 15 response times over time, version 16 judges of pages, whose answers are
-no JSON.
+no JSON, version 17 those that read the crashed cluster's files themselves.
 """
 
 
