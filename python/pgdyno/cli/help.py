@@ -64,6 +64,7 @@ class Command(_Whole, TyperCommand):
         """As typer does, once every option has its value, and none has two."""
         given = with_values(args)
         try:
+            self._require_values(ctx, given)
             self._require_once(ctx, given)
             return super().parse_args(ctx, given)
         except Exception as error:
@@ -71,6 +72,23 @@ class Command(_Whole, TyperCommand):
             if getattr(error, "ctx", ctx) is None:
                 error.ctx = ctx  # type: ignore[attr-defined]
             raise
+
+    def _require_values(self, ctx: Any, args: list[str]) -> None:  # noqa: ANN401
+        """Refuse an option in the place of another one's value: `--out --quick` names no file."""
+        if ctx.resilient_parsing:  # a shell asks what could follow
+            return
+        options = [one for one in self.get_params(ctx) if one.param_type_name == "option"]
+        every = {name for one in options for name in (*one.opts, *one.secondary_opts)}
+        valued = {
+            name for one in options if not getattr(one, "is_flag", False) for name in one.opts
+        }
+        rest = iter(args)
+        for one in rest:
+            if one == "--":
+                return
+            value = next(rest, "") if one in valued else ""
+            if (name := value.partition("=")[0]) in every:
+                ctx.fail(f"Option {one} was given without its value: {name} is an option")
 
     def _require_once(self, ctx: Any, args: list[str]) -> None:  # noqa: ANN401
         """Refuse an option that takes one value and was given twice: one would be dropped."""

@@ -175,6 +175,21 @@ def test_a_word_that_is_nearly_a_command_is_told_which() -> None:
             "`pgdyno run --help` says more.",
         ),
         (
+            ["run", "no-such", "--out", "--quick"],
+            "option --out was given without its value: --quick is an option",
+            "`pgdyno run --help` says more.",
+        ),
+        (
+            ["report", "x", "--rung", "--out=-"],
+            "option --rung was given without its value: --out is an option",
+            "`pgdyno report --help` says more.",
+        ),
+        (
+            ["report", "x", "--stage", "-d", "dbname=postgres"],
+            "option --stage was given without its value: -d is an option",
+            "`pgdyno report --help` says more.",
+        ),
+        (
             ["guard", "check", "--standby"],
             "option --standby was given without its value",
             "`pgdyno guard check --help` says more.",
@@ -211,6 +226,13 @@ def test_help_has_no_words_of_a_library(words: tuple[str, ...]) -> None:
 def test_help_says_what_a_rung_may_lose() -> None:
     said = " ".join(" ".join(page("report", columns=100)).split())
     assert "D2: a crash may lose the last commits" in said
+
+
+def test_a_value_that_looks_like_an_option_is_taken_where_it_can_mean_nothing_else() -> None:
+    """After `=`, after `--`, or a dash alone: only a word that may be a forgotten value is not."""
+    for words in (["--out=--quick"], ["--out", "-"], ["--out", "--", "--quick"]):
+        shown = CliRunner().invoke(app, ["report", "no.sqlite", *words, "--format", "cnf"])
+        assert "without its value" not in shown.output
 
 
 def test_an_option_of_one_value_is_not_given_twice() -> None:
