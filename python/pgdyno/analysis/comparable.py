@@ -23,6 +23,7 @@ WINDOW_TOLERANCE = 0.01  # of the planned window; less is how a driver stops
 _VERSION = "what the server calls itself"
 _BY_BUILD = "the plan gives these stages other builds"
 _BY_CLIENT = "the plan gives these stages other clients"
+_BETWEEN_ROUNDS = "it lies between two rounds, and stages are compared within each"
 PAUSE_S = 600.0  # between two trials; a resumed run, or a machine that slept
 
 # Settings that the server computes from others when nobody sets them (PostgreSQL documentation,
@@ -280,7 +281,8 @@ def _pauses(trials: Sequence[TrialRecord]) -> list[Difference]:
         pause_s = (after.started_ns - before.ended_ns) / 1e9
         if pause_s > PAUSE_S:
             pause = f"{seconds_text(pause_s)} between trials {before.number} and {after.number}"
-            found.append(Difference("pause", (pause,), None))
+            cuts_a_round = before.round == after.round
+            found.append(Difference("pause", (pause,), None if cuts_a_round else _BETWEEN_ROUNDS))
     return found
 
 

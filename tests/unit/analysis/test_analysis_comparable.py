@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from pgdyno.analysis.comparable import differences, shared
@@ -69,7 +70,19 @@ def test_windows_threads_and_pauses() -> None:
     found = whats(records)
     assert found["driver threads"] is None
     assert found["length of the window, planned 30 s"] is None
-    assert "pause" in found
+    assert found["pause"] is None, "it parts what the round compares"
+
+
+def test_a_pause_between_rounds_as_of_a_resumed_run_is_explained() -> None:
+    records = trials(lambda _, result: result)
+    hour_ns = 3_600_000_000_000
+    last, first = next(
+        at for at in pairwise(range(len(records))) if records[at[0]].round != records[at[1]].round
+    )
+    records[last] = replace(records[last], started_ns=0, ended_ns=1)
+    records[first] = replace(records[first], started_ns=hour_ns, ended_ns=hour_ns + 1)
+    found = whats(records)
+    assert found["pause"] == "it lies between two rounds, and stages are compared within each"
 
 
 def test_places_must_be_balanced() -> None:
