@@ -133,9 +133,9 @@ CHART = Chart(
     name="rounds",
     title="Throughput of every trial",
     caption=(
-        "A line joins the trials of one round. Lines that run in parallel"
-        " are noise that the pairing removes. The axis begins a little below the lowest trial, not"
-        " at zero."
+        "A line joins the trials of one round. That one lies above another is noise, which the"
+        " pairing removes; lines that run in parallel agree about the stages. The axis begins a"
+        " little below the lowest trial, not at zero."
     ),
     height_px=330,
     panels=_panels,
