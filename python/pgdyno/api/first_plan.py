@@ -29,7 +29,8 @@ _TEXT = """\
 #   pgdyno run {path} --quick       a first look: four short rounds, {look}
 #   pgdyno run {path}
 #
-# Every key that may stand here: docs/reference/plan.md. Further plans: pgdyno plans.
+# Every key that may stand here: docs/reference/plan.md in the sources of pgdyno.
+# Further plans: pgdyno plans.
 
 name = {name}
 question = {question}

@@ -310,8 +310,8 @@ def asking(connection: Connection) -> Iterator[None]:
         raise TargetError(
             f"role {connection.user} may not do at {connection.shown()} what a repair takes:"
             f" {str(error).strip()}",
-            "docs/concepts/guard.md tells which rights it needs. A standby takes no GRANT: while"
-            " its primary is down, name a superuser.",
+            "docs/concepts/guard.md in the sources of pgdyno tells which rights it needs. A standby"
+            " takes no GRANT: while its primary is down, name a superuser.",
         ) from error
     except NotTaken as error:
         raise TargetError(

@@ -218,7 +218,7 @@ def _parameters(found: dict[str, str]) -> dict[str, str]:
         if name in found and found[name] not in harmless:
             raise PlanError(
                 f"the connection asks for {name}, which the driver does not know",
-                hint="docs/guides/connect.md lists the parameters that it refuses.",
+                hint="docs/guides/connect.md in the sources of pgdyno lists those that it refuses.",
             )
     compiled = {one.keyword.decode(): one.compiled for one in pq.Conninfo.get_defaults()}
     given = {

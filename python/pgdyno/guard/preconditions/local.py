@@ -28,7 +28,8 @@ def _rights(seen: Seen) -> Iterator[Finding]:
             "rights-standby", not missing,
             f"it lacks {', '.join(missing)}" if missing else "all that a repair calls",
             "all that a repair calls",
-            "GRANT them as docs/concepts/guard.md says, on the primary: the standby gets them."
+            "GRANT them on the primary, as docs/concepts/guard.md in the sources of pgdyno says:"
+            " the standby gets them."
             if missing else "",
         )  # fmt: skip
 
