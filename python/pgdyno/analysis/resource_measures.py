@@ -33,7 +33,9 @@ def _busy(seen: Seen) -> float | None:
 
 def _busiest_cpu(seen: Seen) -> float | None:
     each = [seen.per_s(name) for name in seen.result.deltas if is_of_one_cpu(name)]
-    return max((one for one in each if one is not None), default=None)
+    # Time that the kernel counted to no state is some CPU's: no busiest one is below the mean.
+    known = [one for one in (*each, _busy(seen)) if one is not None]
+    return max(known) if each and known else None
 
 
 def _stolen(seen: Seen) -> float | None:

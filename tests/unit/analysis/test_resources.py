@@ -299,6 +299,15 @@ def test_the_time_of_cpus_is_told_by_state_and_by_cpu() -> None:
     )
 
 
+def test_the_busiest_cpu_is_not_below_the_mean_where_the_kernel_lost_time() -> None:
+    per_s = dict.fromkeys(CPU_STATES, 0.0) | {"user": 1.6, "idle": 0.1}
+    states = [counter(f"cpu.{state}_s", value) for state, value in per_s.items()]
+    found = rows(*states, counter("cpu.0.busy_s", 0.85), counter("cpu.1.busy_s", 0.75))
+    of_all = found["CPU", "utilisation: share of all CPUs' time that is not idle"].stages
+    assert of_all == pytest.approx((0.95,))
+    assert found["CPU", "utilisation: the same of the busiest CPU"].stages == of_all
+
+
 def test_of_many_cpus_the_busiest_are_told_one_by_one() -> None:
     found = parts("CPU", *(counter(f"cpu.{n}.busy_s", n / 200) for n in range(100)))
     assert [what for what in found if what.startswith("CPU ")] == [
