@@ -37,6 +37,8 @@ _ONE_FUNCTION = re.compile(r"(: this, )(\(\) => \{.*\})(\)\);\s*)\Z", re.DOTALL)
 _LONG_WORD = re.compile(r"(\S{21,})")
 _LONG_LABEL = re.compile(r"(\S{13,})")  # it stands beside its value
 _PIECE = re.compile(r"(?:\A[-_/.=,:]{1,20})?[^-_/.=,:]{1,20}[-_/.=,:]?|[-_/.=,:]{1,20}")
+_FOLDER = re.compile(r"(?:\A/+)?[^/]{1,20}/?|/+")
+_NO_BREAK = "\u2060"  # browsers end lines after a hyphen, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,13 +226,18 @@ def _kept(part: str) -> str:
 
 def _label(text: str) -> Markup:
     """The same for what CSS prints of an attribute, which holds no elements."""
-    return _pieces(visible(text), _LONG_LABEL, Markup("&#8203;"))
+    told, between = visible(text), Markup("&#8203;")
+    if "/" in told:  # a label that ends with `disk-` names a folder that is not there
+        return _pieces(told.replace("-", f"-{_NO_BREAK}"), _LONG_LABEL, between, _FOLDER)
+    return _pieces(told, _LONG_LABEL, between)
 
 
-def _pieces(text: str, too_long: re.Pattern[str], between: Markup) -> Markup:
+def _pieces(
+    text: str, too_long: re.Pattern[str], between: Markup, piece: re.Pattern[str] = _PIECE
+) -> Markup:
     parts = too_long.split(text)
     return Markup("").join(
-        between.join(_PIECE.findall(part)) if index % 2 else escape(part)
+        between.join(piece.findall(part)) if index % 2 else escape(part)
         for index, part in enumerate(parts)
     )
 

@@ -91,6 +91,13 @@ def test_a_path_that_labels_values_on_a_narrow_page_may_break_where_its_folders_
     assert 'data-head="/srv/pgdata&lt;"' in page, "short enough for any line"
 
 
+def test_a_path_that_labels_values_never_breaks_within_the_name_of_a_folder() -> None:
+    """On a telephone `/tmp/storage/walk/disk-` ended a line and `b` began the next."""
+    page = render_html(storage_facts(probed(*map(floor, ["/srv/disk-a", "/tmp/storage/disk-b"]))))
+    assert 'data-head="/tmp/&#8203;storage/&#8203;disk-\u2060b"' in page
+    assert 'data-head="/srv/disk-\u2060a"' in page
+
+
 def under(one: PathRound, per_s: float) -> PathRound:
     """The same round, with commits under a checkpoint at this rate."""
     return replace(one, mixed=replace(one.mixed, under=replace(one.mixed.under, per_s=per_s)))
