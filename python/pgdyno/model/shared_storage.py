@@ -12,7 +12,9 @@ from pgdyno.model.wording import listed
 
 CHANCE = "what differs between them is chance, or where on it their files lie"
 """Of folders on one file system: no number of rounds would make that a difference of storage."""
-FEELS = "what one does the other feels, and what seems faster than it came from memory"
+FEELS = (
+    "what one does the other feels, and where one is faster than what they share, memory answered"
+)
 """Of paths that share a disk."""
 OWN_FOLDER = "pgdyno's own folder"
 """What PGDYNO_HOME is called among folders that a plan names."""

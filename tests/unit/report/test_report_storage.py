@@ -113,8 +113,8 @@ def test_no_round_is_foretold_where_one_file_system_holds_both() -> None:
     on_vda = [replace(each, claims=replace(each.claims, disks=("vda",))) for each in (one, other)]
     shared = replace(found, floors=(on_vda[0], replace(on_vda[1], device_number=8)))
     assert answer(storage_facts(shared))[-1].endswith(
-        "Both lie on vda: what one does the other feels, and what seems faster than it came from"
-        " memory."
+        "Both lie on vda: what one does the other feels, and where one is faster than what they"
+        " share, memory answered."
     )
 
 
