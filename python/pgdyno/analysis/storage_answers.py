@@ -260,7 +260,10 @@ def _writes(used: DiskWindows, _others: Sequence[DiskWindows]) -> Told:
     writes = _waits(used, "wait_write", "writes of pages")
     commits = _waits(used, "wait_flush", "flushes of WAL")
     if writes.holds is False and commits.holds is not False:
-        beside = f"{commits.fact}: whether for what checkpoints write beside them is not told"
+        beside = (
+            f"{commits.fact}; the windows do not tell whether what checkpoints write beside them"
+            " is the cause"
+        )
         untold = _Condition(None, beside, tells=_probe_tells(WRITES))
         return _not_advised(disk.stage, WRITES, [untold])
     what = f"How long a write takes in {disk.stage} is not known"

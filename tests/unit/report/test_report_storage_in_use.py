@@ -384,9 +384,9 @@ def test_a_measured_comparison_ends_with_all_that_may_be_done(facts: Facts) -> N
         " advised from 100 µs on."
     )
     assert unknown(found)["other-read-write", steps.WRITES.what].because == (
-        "Sessions wait for flushes of WAL 32% of their time (95% interval 15% to 56%, 3 rounds)"
-        ": whether for"
-        " what checkpoints write beside them is not told. `pgdyno storage` tells, by random writes,"
+        "Sessions wait for flushes of WAL 32% of their time (95% interval 15% to 56%, 3 rounds);"
+        " the windows do not tell whether what checkpoints write beside them is the cause."
+        " `pgdyno storage` tells, by random writes,"
         " many at once against one at a time, and commits beside them."
     )
 
