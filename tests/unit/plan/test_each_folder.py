@@ -234,3 +234,11 @@ def test_a_small_home_does_not_refuse_stages_that_lie_elsewhere() -> None:
     assert resolve(draft, installed(18), host).stages
     with pytest.raises(PlanError, match=r"stage here-.* needs .* /srv/pgdyno has free 1.00 GiB"):
         resolve(read_plan(COMPARISON, quick=True), installed(18), host)
+
+
+def test_no_stage_of_a_folder_promises_another_disk() -> None:
+    """Whether a folder lies on another disk is found out, and said by the run itself."""
+    document = read_plan(COMPARISON, quick=True, folders=("/srv/a", "/srv/b")).document
+    told = [stage.why for stage in document.stage if stage.name.startswith("other-")]
+    assert len(told) == 2 * len(LOADS)
+    assert [why for why in told if "another disk" in why.lower()] == []
