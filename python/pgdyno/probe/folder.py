@@ -75,8 +75,8 @@ def require_room(paths: Sequence[Path], each_bytes: int) -> Mapping[Path, int]:
         need = each_bytes * len(same)
         if need > free[same[0]] * (1 - _KEPT_FREE):
             raise PlanError(
-                f"{same[0]} has {bytes_text(free[same[0]])} free, the probe needs"
-                f" {bytes_text(need)} and leaves {_KEPT_FREE:.0%} of that free",
+                f"{same[0]} has {bytes_text(free[same[0]])} free, of which {_KEPT_FREE:.0%} stay"
+                f" free, and the probe needs {bytes_text(need)}",
                 "Make room, or name a smaller --size, of 64 MiB at least.",
             )
     return free

@@ -60,7 +60,7 @@ def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
 def test_too_little_room_is_refused_with_both_values(tmp_path: Path) -> None:
     free = require_room([tmp_path], 1)[tmp_path]
 
-    with pytest.raises(PlanError, match=r"free, the probe needs .* and leaves 5% of that free"):
+    with pytest.raises(PlanError, match=r"free, of which 5% stay free, and the probe needs "):
         require_room([tmp_path], free)
 
 
