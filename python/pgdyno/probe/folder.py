@@ -66,7 +66,9 @@ def require_room(paths: Sequence[Path], each_bytes: int) -> Mapping[Path, int]:
             status, free[path] = path.stat(), shutil.disk_usage(path).free
         except OSError as error:
             hint = "Name folders that exist."
-            if "," in str(path):
+            if path.name.isdecimal():
+                hint += " Commas separate the values of an option: --depths 1,16."
+            elif "," in str(path):
                 hint = "Name folders that exist, with spaces between them: /a /b."
             raise PlanError(f"{path}: {reason(error)}", hint) from error
         _require_usable(path, seen.setdefault((status.st_dev, status.st_ino), path))

@@ -143,8 +143,10 @@ def test_storage_is_not_measured_for_no_time(tmp_path: Path, wrong: dict[str, in
 
 
 def test_storage_is_not_measured_on_an_empty_file(tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="the size is 0"):
+    with pytest.raises(PlanError, match="the size is 0") as refused:
         api.storage_cost(api.Wish.of(tmp_path, size_bytes=0))
+    assert refused.value.hint is not None
+    assert "A number alone counts bytes" in refused.value.hint, "what `--size 64` asks for"
 
 
 @pytest.mark.parametrize("wrong", [{"postgres": 99}, {"postgres": 11}, {"memory_gib": 0.0}])

@@ -22,6 +22,15 @@ def test_commas_between_folders_are_answered_with_how_they_are_named(tmp_path: P
     assert refused.value.fact == f"{tmp_path},{tmp_path}: no such file or directory"
 
 
+def test_a_number_that_is_no_folder_is_taken_for_the_value_of_an_option(tmp_path: Path) -> None:
+    """Of `--depths 1 16` the shell makes a path of the second."""
+    with pytest.raises(PlanError) as refused:
+        require_room([tmp_path, tmp_path / "16"], 1)
+    assert refused.value.hint == (
+        "Name folders that exist. Commas separate the values of an option: --depths 1,16."
+    )
+
+
 def test_the_folder_goes_however_it_ends(tmp_path: Path) -> None:
     def interrupted() -> None:
         with own_folder(tmp_path) as folder:

@@ -206,8 +206,9 @@ def _check(wish: Wish) -> None:
     if wish.size_bytes < least:
         raise PlanError(
             f"the size is {bytes_text(wish.size_bytes)}, at least {bytes_text(least)} are needed",
-            "A smaller file says little of a disk, and each job needs 1 MiB of it. MB counts"
-            " 1,000,000 bytes, MiB 1,048,576.",
+            "A smaller file says little of a disk, and each job needs 1 MiB of it. A number alone"
+            " counts bytes; a unit follows without a space: 64MB is 64,000,000 bytes, 64MiB"
+            " 67,108,864.",
         )
     for path in wish.paths:
         try:
