@@ -36,7 +36,7 @@ _ONE_FUNCTION = re.compile(r"(: this, )(\(\) => \{.*\})(\)\);\s*)\Z", re.DOTALL)
 # Words too long for a column, and the pieces that a line may end after; none is a first slash.
 _LONG_WORD = re.compile(r"(\S{21,})")
 _LONG_LABEL = re.compile(r"(\S{13,})")  # it stands beside its value
-_PIECE = re.compile(r"(?:\A[-_/.=,:]{1,20})?[^-_/.=,:]{1,20}[-_/.=,:]?|[-_/.=,:]{1,20}")
+_PIECE = re.compile(r"(?:\A\(?[-_/.=,:]{1,20})?[^-_/.=,:]{1,20}[-_/.=,:]?|[-_/.=,:]{1,20}")
 _FOLDER = re.compile(r"(?:\A/+)?[^/]{1,20}/?|/+")
 _NO_BREAK = "\u2060"  # browsers end lines after a hyphen, too
 

@@ -98,6 +98,13 @@ def test_a_path_that_labels_values_never_breaks_within_the_name_of_a_folder() ->
     assert 'data-head="/srv/disk-\u2060a"' in page
 
 
+def test_no_line_ends_with_the_first_slash_of_a_path_in_brackets() -> None:
+    probes = probed(*map(floor, ["/mnt/some/other/place", "/mnt/some/other/corner"]))
+    page = render_html(storage_facts(probes))
+    assert "(/mnt/<wbr>some/" in page
+    assert "(/<wbr>" not in page
+
+
 def under(one: PathRound, per_s: float) -> PathRound:
     """The same round, with commits under a checkpoint at this rate."""
     return replace(one, mixed=replace(one.mixed, under=replace(one.mixed.under, per_s=per_s)))
