@@ -25,7 +25,7 @@ from pgdyno.model.errors import (
 )
 from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.manifest import Installation
-from pgdyno.model.progress import Event, Noted
+from pgdyno.model.progress import Event, Noted, RunBegun
 from pgdyno.model.run import (
     Condition,
     Effective,
@@ -433,6 +433,27 @@ def test_a_run_goes_on_only_where_all_of_its_servers_are_as_they_were(
 
     with pytest.raises(PlanError, match=text):
         of_plan.resume(Run(path), False, lambda _: None)
+
+
+def test_a_run_of_which_nothing_is_left_leaves_its_server_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had been locked, by a database made and dropped there; and it had to be running."""
+    path = write_miniature(tmp_path / "run.sqlite", invalid=())
+    with RunFile.read(path) as file:
+        info = file.info()
+    opened = Mock()
+    monkeypatch.setattr(of_plan, "opened_again", opened)
+    monkeypatch.setattr(of_plan, "own_version", lambda: info.pgdyno)
+    monkeypatch.setattr(of_plan, "_manifest", lambda _: info.host)
+    said: list[Event] = []
+
+    of_plan.resume(Run(path), False, said.append, page=False)
+
+    (begun,) = said
+    assert isinstance(begun, RunBegun)
+    assert begun.todo == 0
+    opened.assert_not_called()
 
 
 RUNNING = """

@@ -164,17 +164,20 @@ def _go_on(run: Run, again: bool, on_event: Listener) -> None:
             {"pgdyno": own_version(), **asdict(_manifest(plan))},
         )
         require_page(path.with_suffix(".html"), beside=(path,))
+        trials, replaced = file.trials(), file.replaced()
+        compared = at_looks(plan, info.host, trials, replaced)
+        rest = rest_of(
+            plan, trials, replaced, again=again, until=last_rounds(compared),
+            looked=max((one.look or 0 for one in compared), default=0),
+        )  # fmt: skip
+        if not rest.todo:  # somebody else's server is not touched for that, and need not run
+            on_event(RunBegun(path, plan, 0, rest.notes))
+            return
         held.enter_context(plan_disks_taken(plan))
         target = opened_again(plan, plan.stages)
         with _waiting(plan, target, on_event), ending(target.close):
             require_same({"PostgreSQL": asdict(info.build)}, {"PostgreSQL": asdict(target.build)})
             _require_same_configuration(plan, file.finished(), target)
-            trials, replaced = file.trials(), file.replaced()
-            compared = at_looks(plan, info.host, trials, replaced)
-            rest = rest_of(
-                plan, trials, replaced, again=again, until=last_rounds(compared),
-                looked=max((one.look or 0 for one in compared), default=0),
-            )  # fmt: skip
             left = {trial.stage for trial in rest.todo}
             stages = [one for one in plan.stages if one.name in left]
             _require_ready(plan, target, stages, on_event)
@@ -305,8 +308,6 @@ def _measure(
     listener: Listener,
 ) -> None:
     listener(RunBegun(file.path, plan, len(todo), tuple(notes)))
-    if not todo:
-        return
     try:
         carry_out(plan, target, file, listener, todo)
     except (KeyboardInterrupt, Interrupted):
