@@ -13,22 +13,25 @@ from pgdyno.model.units import bytes_text
 
 # From one moment to the next: of huge pages any server takes some, how many there are is compared.
 _WAVERS = frozenset({"cpu_mhz", "huge_pages_free"})
-_UNKNOWN = "unknown"
 
 
-def require_same(begun: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+def require_same(
+    begun: Mapping[str, Any], now: Mapping[str, Any], *, absent: str = "unknown"
+) -> None:
     """Refuse to resume a run elsewhere than where it was begun.
 
     Args:
         begun: The manifest of the run file: host, builds and versions, tables nested.
         now: The same of this moment.
+        absent: What is said of a value that one of the two does not have.
 
     Raises:
         PlanError: They differ in what may change a number; both values of each are told.
     """
     first, second = _flat(begun), _flat(now)
     differing = [
-        f"{name} was {_shown(name, first.get(name))}, is {_shown(name, second.get(name))}"
+        f"{name} was {_shown(name, first.get(name, absent))},"
+        f" is {_shown(name, second.get(name, absent))}"
         for name in dict.fromkeys([*first, *second])
         if name not in _WAVERS and first.get(name) != second.get(name)
     ]
@@ -52,7 +55,7 @@ def _flat(table: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 
 def _shown(name: str, value: Any) -> str:  # noqa: ANN401  any JSON
     if value is None:
-        return _UNKNOWN
+        return "unknown"
     if name.endswith("_bytes") and isinstance(value, int):
         return f"{bytes_text(value)} ({value} bytes)"
     return str(value)

@@ -489,3 +489,6 @@ def test_a_run_goes_on_with_a_replica_that_is_set_as_it_was(result: TrialResult)
     go_on({})
     with pytest.raises(PlanError, match="setting: replica: jit was on, is off"):
         go_on({"replica: jit": "off"})
+    default = "log_statement was at its default, or hidden from the role, is ddl"
+    with pytest.raises(PlanError, match=default):
+        go_on({"log_statement": "ddl"})

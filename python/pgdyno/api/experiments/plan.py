@@ -208,7 +208,11 @@ def _require_same_configuration(
     now = {name: value for name, value in target.configuration().items()
            if name.rpartition(": ")[2] not in own}  # fmt: skip
     begun |= further_configurations(finished[:1])
-    require_same({"setting": begun}, {"setting": now if begun else {}})
+    # Either side has what somebody set and the role may see, see `target.readback`.
+    require_same(
+        {"setting": begun}, {"setting": now if begun else {}},
+        absent="at its default, or hidden from the role",
+    )  # fmt: skip
 
 
 def _host_ceilings(plan: PlanRecord) -> dict[str, tuple[Ceiling, ...]]:
