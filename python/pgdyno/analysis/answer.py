@@ -112,6 +112,8 @@ def _next_steps(
         rest = [f"the {plural(left, 'trial that is left', 'trials that are left')}"] if left else []
         rest += [again] if again else []
         yield f"`pgdyno resume`, given the run file, measures {listed(rest)}{may}."
+    else:
+        yield from _beyond_failures(stages)
     # What the rest of a run may decide is no reason to repeat the run.
     rounds = {name: needed for name, needed in rounds.items() if needed > planned}
     far = {name: needed for name, needed in rounds.items() if needed > _WORTH_ROUNDS}
@@ -147,6 +149,22 @@ def _next_steps(
         yield (
             f"To see all of the server's work, {how} `--set protocol.checkpoints=cycles`,"
             " which takes longer: `--dry-run` says how long."
+        )
+
+
+def _beyond_failures(stages: Sequence[StageFacts]) -> Iterator[str]:
+    """What decides where failures count: that is not resuming, which adds evidence to them."""
+    names = [
+        f"`{one.name}`"
+        for one in stages
+        if one.to_first and one.to_first.verdict == "undecided" and one.to_first.failures
+        and one.twin_of is None
+    ]  # fmt: skip
+    if names:
+        yield (
+            "Trials that failed or were invalid count to the end of this run, also where their"
+            f" rounds were measured again: what {listed(names)} {'do' if names[1:] else 'does'}, a"
+            " new run without such trials can decide."
         )
 
 

@@ -316,6 +316,26 @@ def test_a_run_that_was_broken_off_is_told_to_be_resumed(tmp_path: Path) -> None
         assert (text in plain) == said
 
 
+def test_failures_that_resuming_does_not_undo_are_told_with_the_way_on(tmp_path: Path) -> None:
+    """`undecided, trials failed`, after the round was measured again: and nothing to do next."""
+    facts = undecided(tmp_path)
+    compared = facts.stages[1].to_first
+    assert compared is not None
+    name = facts.stages[1].name
+    failed = replace(compared, rounds_needed=None, failures=f"1 of 5 trials of {name} failed")
+    broken = (replace(facts.trials[0], state="invalid", attempt=1), *facts.trials[1:])
+    end = f"what `{name}` does, a new run without such trials can decide."
+    for one, trials, said in (
+        (failed, facts.trials, True),
+        (failed, broken, False),  # first of all `resume` measures it again
+        (replace(failed, verdict="better"), facts.trials, False),
+        (compared, facts.trials, False),
+    ):
+        stages = (facts.stages[0], replace(facts.stages[1], to_first=one))
+        plain = answer(stages, trials, (), (), metric="NOPM", quick=False).plain
+        assert any(text.endswith(end) for text in plain) == said
+
+
 def test_a_round_that_broke_is_told_to_be_resumed_until_it_was_measured_again(
     tmp_path: Path,
 ) -> None:
@@ -370,8 +390,12 @@ def test_an_answer_does_not_send_anybody_for_what_takes_days(tmp_path: Path) -> 
 
 def test_a_shortened_plan_calls_what_it_decided_a_first_look(facts: Facts) -> None:
     finished = [one for one in facts.trials if one.state == "finished"]
+    stages = tuple(  # without failures, of which a whole plan says what decides
+        replace(one, to_first=one.to_first and replace(one.to_first, failures=None))
+        for one in facts.stages
+    )
     short, whole = (
-        answer(facts.stages, finished, (), (), metric="NOPM", quick=quick).plain
+        answer(stages, finished, (), (), metric="NOPM", quick=quick).plain
         for quick in (True, False)
     )
     assert any(one.to_first and one.to_first.verdict == "better" for one in facts.stages)
