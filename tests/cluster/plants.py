@@ -277,12 +277,16 @@ def _full_pages(draw: Random) -> tuple[Side, Side]:
 
 
 def _checkpoints(draw: Random) -> tuple[Side, Side]:
-    """A device that takes so many bytes a second, and all that was changed at once, often."""
-    mib = draw.randint(40, 80)
+    """A device that takes so many bytes a second, and all that was changed at once, often.
+
+    Each transaction writes so much WAL that a checkpoint ends before the next one begins.
+    """
+    mib, wal_bytes = draw.randint(80, 150), draw.randint(1000, 3000)
     slow = limited("blkio", {"blkio.throttle.write_bps_device": f"DEVICE {mib * 1024**2}"})
     calm = {**OFF, "full_page_writes": "off", "shared_buffers": "1GB", "wal_buffers": "1MB"}
     often = {"max_wal_size": "48MB", "min_wal_size": "32MB", "checkpoint_completion_target": "0"}
-    seldom = Side(_updating(_ROWS), draw.randint(4, 8), calm, beside=(slow,))
+    script = f"{_updating(_ROWS)}{_writing(wal_bytes)}"
+    seldom = Side(script, draw.randint(4, 8), calm, beside=(slow,))
     return replace(seldom, settings={**calm, **often}), seldom
 
 

@@ -104,7 +104,7 @@ class Rule:
     knobs: tuple[Knob, ...]
     answer: Callable[[Seen, Rule], Found | Cleared | NotKnown]
     parts: tuple[str, ...] = ()  # of the account, that are this class's own
-    takes_cpus: bool = False  # its time is CPU time that the load would not need without it
+    before_cpus: bool = False  # what it takes is not the load's own work, which the CPUs do
     may_save: str = ""  # work that is not counted as its own, and that its absence saves
 
     def limit(self, name: str) -> float:

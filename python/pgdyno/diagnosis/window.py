@@ -160,16 +160,16 @@ def _ranking(
     """Who comes first, and how sure that is.
 
     What only takes time because others wait for the locks that it holds is told beside them, and
-    the CPUs beside what takes them: free CPUs would bring more than any part of their work. So is
-    a class beside what is behind its waits, and CPUs that are mostly idle beside what sessions wait
-    for: the few that run wait for nobody there.
+    the CPUs beside what takes them and is not the load's own work: free CPUs would bring more than
+    any part of that. So is a class beside what is behind its waits, and CPUs that are mostly idle
+    beside what sessions wait for: the few that run wait for nobody there.
     """
     queue = next((one for one in ranked if one.name == _LOCKS), None)
     limit = THRESHOLDS["held"].value
     rivals = [one for one in ranked if queue is None or one is queue or one.held < limit]
     large = [one for one in rivals if float(one.gain[0]) >= 1 + THRESHOLDS["before"].value]
     followers = {name for one in large for name in one.found.behind}
-    if any(one.rule.takes_cpus for one in large):
+    if any(one.rule.before_cpus for one in large):
         followers |= {one.name for one in rivals if one.found.is_cpu_work}
     if any(not one.found.is_cpu_work for one in large):
         followers |= {one.name for one in rivals if one.found.to_spare}

@@ -92,6 +92,17 @@ def test_full_page_images_come_before_the_waits_for_wal_that_they_fill() -> None
     assert found.answer("wal_insertion").verdict == "finding", "told beside them"
 
 
+@pytest.mark.parametrize(("flushed", "limit"), [(0.40, "checkpoints"), (0.70, "flush")])
+def test_checkpoints_come_before_the_cpus_and_the_waits_that_are_mostly_theirs(
+    flushed: float, limit: str
+) -> None:
+    """They take a quarter of the throughput here: no flush that takes 70% of the time is theirs."""
+    shares = {"flush": flushed, RUNNING: 0.92 - flushed, WANTS_CPU: 0.03, IDLE: 0.05}
+    found = diagnose_window(replace(PLANTED["checkpoints"], account=an_account(shares)))
+    assert found.limits == (limit,), found.sentence
+    assert found.answer("checkpoints").verdict == found.answer("flush").verdict == "finding"
+
+
 @pytest.mark.parametrize(("idle", "limit"), [(4.7, "flush"), (0.2, "cpu")])
 def test_cpus_that_are_mostly_idle_are_told_beside_what_is_waited_for(
     idle: float, limit: str

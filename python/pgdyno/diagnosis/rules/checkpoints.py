@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -17,6 +19,7 @@ from pgdyno.diagnosis.rule import (
     Seen,
     Threshold,
 )
+from pgdyno.diagnosis.wal_waits import volume_parts
 from pgdyno.model.units import share_text
 from pgdyno.model.wording import plural
 
@@ -53,7 +56,17 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
         return Cleared(f"{told} ({share_text(low)} to {share_text(high)})", figures)
     if len(spans) < rule.limit("checkpoints"):
         return NotKnown(f"{told}, but one checkpoint alone may be chance", figures)
-    return Found(f"{told}, {share_text(part)} of the time", part * (1 - ratio), figures)
+    share = part * (1 - ratio)
+    fact = f"{told}, {share_text(part)} of the time"
+    return Found(fact, share, figures, behind=tuple(_longer(seen, float(share[0]), rule)))
+
+
+def _longer(seen: Seen, share: float, rule: Rule) -> Iterator[str]:
+    """Classes whose waits are most of what checkpoints take: they are longer while one lasts."""
+    waits = {"flush": ("flush",), "wal_insertion": volume_parts(seen.window)}
+    for name, parts in waits.items():
+        if seen.account.sessions and share >= rule.limit("behind") * seen.share(*parts)[0]:
+            yield name
 
 
 def _inside(window: WindowFacts) -> npt.NDArray[np.bool_]:
@@ -89,6 +102,7 @@ RULE = Rule(
         "ratio": Threshold(0.90, "of the throughput outside, that is left during checkpoints"),
         "seconds": Threshold(5, "of both kinds, at least"),
         "checkpoints": Threshold(2, "in the window, at least"),
+        "behind": Threshold(0.50, "of the time of waits for WAL: these come from checkpoints then"),
     },
     confounders=(
         "Full page images begin with a checkpoint, and are not its writes.",
@@ -102,4 +116,5 @@ RULE = Rule(
         Knob("bgwriter_lru_maxpages"),
     ),
     answer=answer,
+    before_cpus=True,
 )

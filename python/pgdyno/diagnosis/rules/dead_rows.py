@@ -118,5 +118,5 @@ RULE = Rule(
         Knob("no old transactions", "What they might still see is kept."),
     ),
     answer=answer,
-    takes_cpus=True,
+    before_cpus=True,
 )

@@ -89,5 +89,5 @@ RULE = Rule(
     ),
     answer=answer,
     parts=(WANTS_CPU,),
-    takes_cpus=True,
+    before_cpus=True,
 )
