@@ -117,4 +117,5 @@ RULE = Rule(
     ),
     answer=answer,
     before_cpus=True,
+    may_save="the time in which its last writes are still on their way",
 )
