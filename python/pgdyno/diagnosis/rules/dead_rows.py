@@ -119,4 +119,5 @@ RULE = Rule(
     ),
     answer=answer,
     before_cpus=True,
+    may_save="what rows cost that were dead before the window began",
 )
