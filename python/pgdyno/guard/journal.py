@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from pgdyno.folders import Folder, failing
 from pgdyno.guard.data_directory import inode_in
 from pgdyno.model.errors import TargetError
-from pgdyno.model.record_json import from_json
+from pgdyno.model.record_json import from_json, json_object
 from pgdyno.model.repair import RedoBegin
 from pgdyno.model.units import bytes_text
 
@@ -345,13 +345,17 @@ def head_of(folder: Folder) -> JournalHead | None:
     """
     if not folder.has(_STATE):
         return None
-    head = from_json(JournalHead, folder.read(_STATE))
-    if head.version != VERSION:
-        raise TargetError(
-            f"journal {folder.path} has version {head.version}, this pgdyno reads {VERSION}",
-            "Use the pgdyno that wrote it.",
-        )
-    return head
+    text = folder.read(_STATE)
+    try:
+        version = json_object(text).get("version")  # what else it says differs by that
+        if version == VERSION:
+            return from_json(JournalHead, text)
+    except ValueError as error:
+        raise _damaged(folder, "its state") from error
+    raise TargetError(
+        f"journal {folder.path} has version {version}, this pgdyno reads {VERSION}",
+        "Use the pgdyno that wrote it.",
+    )
 
 
 def said(folder: Folder, head: JournalHead, state: JournalState) -> JournalHead:

@@ -105,3 +105,51 @@ def test_a_repair_that_was_broken_off_stands_in_the_way_of_its_own_data_alone(
         (tmp_path / "a" / "global").mkdir()
         assert journal.unfinished(journals, later, data) is None
         assert journal.latest(journals, data) is None
+
+
+def test_a_journal_of_another_version_is_refused_by_its_version(tmp_path: Path) -> None:
+    """What else it says of itself has other names there."""
+    with folder_at(tmp_path / "journals") as journals, journal.new(journals) as (folder, _):
+        folder.write("state", '{"version": 2, "state": "whole", "runs_sha256": ""}', 0o600)
+        with pytest.raises(TargetError, match="has version 2, this pgdyno reads 3") as caught:
+            journal.head_of(folder)
+        assert caught.value.hint == "Use the pgdyno that wrote it."
+
+
+@pytest.mark.parametrize("state", ["", "[]", '{"version": 3}'])
+def test_a_state_that_is_none_is_damage(tmp_path: Path, state: str) -> None:
+    with folder_at(tmp_path / "journals") as journals, journal.new(journals) as (folder, _):
+        folder.write("state", state, 0o600)
+        with pytest.raises(TargetError, match="is damaged: its state"):
+            journal.head_of(folder)
+
+
+def test_runs_that_follow_each_other_share_a_sum_and_come_back_as_they_were(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "data" / "global").mkdir(parents=True)
+    runs = [
+        ("a", 0, b"old.", b"new.", None, 3), ("a", 40, b"ab", b"cd", None, 3),
+        ("b", 8, b"", b"grown", (None, 13), 3), ("b", 0, b"x", b"", (1, None), 3),
+        ("a", 4, b"0", b"1", None, 0),
+    ]  # fmt: skip
+    with (
+        Folder.hold(tmp_path / "data") as data,
+        folder_at(tmp_path / "journals") as journals,
+        journal.new(journals) as (folder, writer),
+    ):
+        for path, at, old, new, ends, step in runs:
+            writer.add(path, at, at, old, new, ends=ends, step=step)
+        head = writer.seal(journal.head_for(BEGIN, "0/2", data))
+        assert head.runs == len(runs)
+        assert len(folder.read("groups").splitlines()) == 4
+        for step in (0, 3):
+            found = [
+                (run.path, run.file_at, bytes(old), bytes(new), run.ends)
+                for run, old, new in journal.runs_of(folder, head, step)
+            ]
+            assert found == [one[:5] for one in runs if one[5] == step]
+        pages = tmp_path / "journals" / folder.path.name / "pages"
+        pages.write_bytes(pages.read_bytes().replace(b"cd", b"ce"))
+        with pytest.raises(TargetError, match="is damaged: byte 0 of a"):
+            list(journal.runs_of(folder, head, 3))
