@@ -155,7 +155,7 @@ def test_a_disk_that_is_too_small_is_refused(folder: Path, home_env: Path) -> No
         done = storage(memory, home=home_env, out=folder / "s.sqlite")
 
         assert done.returncode == 2
-        assert "free, the probe needs 145 MiB" in done.stderr
+        assert "of which 5% stay free, and the probe needs 145 MiB" in done.stderr
         assert list(memory.iterdir()) == []
     assert not (folder / "s.sqlite").exists()
 
