@@ -1,9 +1,6 @@
 //! `Redo`: which blocks the redo of a crashed cluster needs whole. `PageJudge`: pages for them.
 
-use std::{
-    fs::File,
-    sync::{Mutex, MutexGuard},
-};
+use std::sync::{Mutex, MutexGuard};
 
 use drive::error::RunError;
 use pages::{
@@ -88,8 +85,7 @@ impl PageJudge {
         sources: Vec<PyBackedBytes>,
     ) -> PyResult<Vec<Option<Vec<Changed>>>> {
         py.detach(|| {
-            let file = File::open(format!("/proc/self/fd/{handle}"))
-                .map_err(|e| raise(RunError::spec(format!("cannot open {path}: {e}"), None)))?;
+            let file = WalHead { name: path.to_owned(), handle }.open().map_err(refused)?;
             let of_one = |(place, source): (Place, PyBackedBytes)| {
                 let (first_block, file_at, blocks) = place;
                 let wanted = Wanted { first_block, file_at, blocks, source: &source };

@@ -64,8 +64,9 @@ class Command(_Whole, TyperCommand):
         """As typer does, once every option has its value, and none has two."""
         given = with_values(args)
         try:
-            self._require_values(ctx, given)
-            self._require_once(ctx, given)
+            if not ctx.resilient_parsing:  # then a shell asks what could follow
+                self._require_values(ctx, given)
+                self._require_once(ctx, given)
             return super().parse_args(ctx, given)
         except Exception as error:
             # Typer does not say of which command it was that an option came without its value.
@@ -75,8 +76,6 @@ class Command(_Whole, TyperCommand):
 
     def _require_values(self, ctx: Any, args: list[str]) -> None:  # noqa: ANN401
         """Refuse an option in the place of another one's value: `--out --quick` names no file."""
-        if ctx.resilient_parsing:  # a shell asks what could follow
-            return
         options = [one for one in self.get_params(ctx) if one.param_type_name == "option"]
         every = {name for one in options for name in (*one.opts, *one.secondary_opts)}
         valued = {
@@ -92,8 +91,6 @@ class Command(_Whole, TyperCommand):
 
     def _require_once(self, ctx: Any, args: list[str]) -> None:  # noqa: ANN401
         """Refuse an option that takes one value and was given twice: one would be dropped."""
-        if ctx.resilient_parsing:  # a shell asks what could follow
-            return
         _, _, order = self.make_parser(ctx).parse_args(list(args))
         seen = set()
         for one in order:

@@ -24,7 +24,7 @@ _ROUND_TRIP_S, _PAGE_S, _DEVICE_READ_S, _FLUSH_S = 10e-6, 2e-6, 10e-6, 15e-6
 STALLED = 0.01
 """Of time, in which some task waits for memory: with less, there is enough."""
 MEMORY_STALLED = "psi.memory.some_s"
-IN_FLIGHT_OF, READ, FLUSH, MEMORY = "round_trips", "read", "flush", "memory"
+ROUND_TRIPS, READ, FLUSH, MEMORY = "round_trips", "read", "flush", "memory"
 """What is asked for; of memory, what the kernel frees to have some."""
 
 
@@ -46,7 +46,7 @@ def asked(window: WindowFacts) -> Mapping[str, float]:
     pages, reads = window.per_s("database.blocks_read"), window.per_s("disk.reads")
     first_s = window.load.per_s * _ROUND_TRIP_S
     taken_s = {
-        IN_FLIGHT_OF: (trips - 1.0) * first_s,
+        ROUND_TRIPS: (trips - 1.0) * first_s,
         READ: (pages or 0.0) * _PAGE_S + (reads or 0.0) * _DEVICE_READ_S,
         FLUSH: (window.per_s("disk.flushes") or 0.0) * _FLUSH_S,
     }
@@ -67,5 +67,5 @@ def working(seen: Seen) -> Draws:
 def work_of(seen: Seen, what: str) -> Draws:
     """Of that, what goes where it is not asked for: in the midst of its waits, or the kernel's."""
     whole = working(seen)
-    inside = seen.inside(what) if what in (READ, FLUSH) else np.zeros(1)
-    return np.minimum(whole, np.maximum(inside, whole * asked(seen.window).get(what, 0.0)))
+    kernels = whole * asked(seen.window).get(what, 0.0)
+    return np.minimum(whole, np.maximum(seen.inside(what), kernels))

@@ -8,7 +8,7 @@ import pytest
 
 from pgdyno.analysis.account_facts import IDLE, IN_FLIGHT, RUNNING
 from pgdyno.analysis.window_facts import WindowFacts
-from pgdyno.diagnosis.kernel_time import FLUSH, IN_FLIGHT_OF, MEMORY, READ, STALLED, asked
+from pgdyno.diagnosis.kernel_time import FLUSH, MEMORY, READ, ROUND_TRIPS, STALLED, asked
 from pgdyno.diagnosis.window import diagnose_window
 from tests.data.windows import DRIVER, LOAD, a_window, an_account
 
@@ -32,18 +32,18 @@ def one_by_one(trips: float | None, **rates: float) -> WindowFacts:
 
 def test_each_has_its_price_and_all_no_more_than_the_kernel_took() -> None:
     parts = asked(one_by_one(8.0))
-    assert parts[IN_FLIGHT_OF] == pytest.approx(7 * 3300 * 10e-6 / 0.695)
+    assert parts[ROUND_TRIPS] == pytest.approx(7 * 3300 * 10e-6 / 0.695)
     assert parts[FLUSH] == pytest.approx(3300 * 15e-6 / 0.695)
     assert MEMORY not in parts
     kernel = (0.34 + 0.025) / 0.695
     many = asked(one_by_one(80.0))
     assert sum(many.values()) == pytest.approx(kernel, rel=0.05)
-    assert many[IN_FLIGHT_OF] / many[FLUSH] == pytest.approx(79 * 10 / 15)
+    assert many[ROUND_TRIPS] / many[FLUSH] == pytest.approx(79 * 10 / 15)
 
 
 def test_one_round_trip_is_needed() -> None:
     for trips in (1.0, 0.5, None):
-        assert asked(one_by_one(trips))[IN_FLIGHT_OF] == 0.0
+        assert asked(one_by_one(trips))[ROUND_TRIPS] == 0.0
 
 
 def test_what_is_left_is_memorys_only_where_tasks_wait_for_it() -> None:

@@ -8,7 +8,7 @@ from pgdyno.analysis.account_facts import RUNNING, WANTS_CPU
 from pgdyno.analysis.diagnosis_facts import Figure
 from pgdyno.diagnosis import needs
 from pgdyno.diagnosis.host import host_use
-from pgdyno.diagnosis.kernel_time import FLUSH, IN_FLIGHT_OF, MEMORY, READ, work_of, working
+from pgdyno.diagnosis.kernel_time import FLUSH, MEMORY, READ, ROUND_TRIPS, work_of, working
 from pgdyno.diagnosis.rule import (
     Cleared,
     Found,
@@ -23,7 +23,7 @@ from pgdyno.model.units import share_text
 
 _ASKED = {
     READ: "reads", FLUSH: "flushes", MEMORY: "freeing memory",
-    IN_FLIGHT_OF: "round trips beyond one a transaction",
+    ROUND_TRIPS: "round trips beyond one a transaction",
 }  # fmt: skip
 """Work that is other classes' own."""
 
@@ -33,7 +33,7 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     use = host_use(seen.window)
     running, wants = seen.share(RUNNING), seen.share(WANTS_CPU)
     asked = {what: work_of(seen, what) for what in _ASKED}
-    share = np.maximum(0.0, working(seen) - np.sum(np.broadcast_arrays(*asked.values()), axis=0))
+    share = np.maximum(0.0, working(seen) - sum(asked.values()))
     limit = rule.limit("share")
     figures = (
         seen.figure("running, or wanting a CPU that we use ourselves", share, limit),

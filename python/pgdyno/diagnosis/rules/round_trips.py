@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pgdyno.analysis.account_facts import IN_FLIGHT
 from pgdyno.diagnosis import needs
-from pgdyno.diagnosis.kernel_time import IN_FLIGHT_OF, asked, work_of
+from pgdyno.diagnosis.kernel_time import ROUND_TRIPS, asked, work_of
 from pgdyno.diagnosis.rule import (
     Cleared,
     Found,
@@ -22,7 +22,7 @@ from pgdyno.model.units import digits_text, share_text
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     """Network, wake-ups, and the driver's handling, where the driver is not the limit itself."""
-    work = work_of(seen, IN_FLIGHT_OF)
+    work = work_of(seen, ROUND_TRIPS)
     share = seen.share(*rule.parts) + work
     taken, limit = float(share[0]), rule.limit("share")
     trips, wanted = seen.window.load.round_trips, seen.window.driver.wanted
@@ -45,7 +45,7 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
         return Cleared(f"{between}, but the driver's threads are what they wait for", figures)
     if trips is not None:
         between += f", {digits_text(trips)} round trips for each transaction"
-    server = 1 - asked(seen.window).get(IN_FLIGHT_OF, 0.0)
+    server = 1 - asked(seen.window).get(ROUND_TRIPS, 0.0)
     return Found(between, share, figures, caps_of(seen.window, server=server))
 
 
