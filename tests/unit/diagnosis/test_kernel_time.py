@@ -70,5 +70,7 @@ def test_a_single_session_that_asks_one_by_one_is_not_the_cpus() -> None:
     assert trips.gain is not None
     assert trips.gain.bound > 1.5
     cpus = found.answer("cpu")
-    assert "of it for round trips beyond one a transaction" in [one.name for one in cpus.figures]
+    assert "running or wanting a CPU for round trips beyond one a transaction" in [
+        one.name for one in cpus.figures
+    ]
     assert diagnose_window(one_by_one(1.0)).answer("round_trips").verdict == "clear"

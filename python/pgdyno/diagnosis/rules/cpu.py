@@ -39,7 +39,11 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
         seen.figure("running, or wanting a CPU that we use ourselves", share, limit),
         seen.figure("running", running),
         seen.figure("wanting a CPU", wants),
-        *(seen.figure(f"of it for {_ASKED[what]}", one) for what, one in asked.items() if one[0]),
+        *(
+            seen.figure(f"running or wanting a CPU for {_ASKED[what]}", one)
+            for what, one in asked.items()
+            if one[0]
+        ),
         *(
             (
                 Figure("CPU time of the host used by server and client", use.server + use.driver,
