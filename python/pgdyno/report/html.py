@@ -38,7 +38,7 @@ _LONG_WORD = re.compile(r"(\S{21,})")
 _LONG_LABEL = re.compile(r"(\S{13,})")  # it stands beside its value
 _PIECE = re.compile(r"(?:\A\(?[-_/.=,:]{1,20})?[^-_/.=,:]{1,20}[-_/.=,:]?|[-_/.=,:]{1,20}")
 _FOLDER = re.compile(r"(?:\A/+)?[^/]{1,20}/?|/+")
-_NO_BREAK = "\u2060"  # browsers end lines after a hyphen, too
+_HYPHEN = Markup("-&#8288;")  # no line ends after it, as browsers would have it
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ def _label(text: str) -> Markup:
     """The same for what CSS prints of an attribute, which holds no elements."""
     told, between = visible(text), Markup("&#8203;")
     if "/" in told:  # a label that ends with `disk-` names a folder that is not there
-        return _pieces(told.replace("-", f"-{_NO_BREAK}"), _LONG_LABEL, between, _FOLDER)
+        return _pieces(told, _LONG_LABEL, between, _FOLDER).replace("-", _HYPHEN)
     return _pieces(told, _LONG_LABEL, between)
 
 
