@@ -26,10 +26,17 @@ ROOT = Path(__file__).parents[2]
 LONG = {"builds"}  # compiles PostgreSQL
 # A plan has a stage in memory, where one pgdyno works at a time, also one that is none of ours.
 OWN_MEMORY = "mount -t tmpfs tmpfs /dev/shm && exec bash -euc "
+# All of them take half an hour: half by the worker that changes the machine, which would stand
+# still for as long as a guide takes, and half by another one meanwhile.
+WORKERS = ("machine", "guides")
 GUIDES = [
-    pytest.param(path, id=path.stem, marks=[pytest.mark.long] * (path.stem in LONG))
-    for path in sorted((ROOT / "docs" / "guides").glob("*.md"))
-]
+    pytest.param(
+        path, id=path.stem,
+        marks=[pytest.mark.xdist_group(WORKERS[number % 2]),
+               *[pytest.mark.long] * (path.stem in LONG)],
+    )
+    for number, path in enumerate(sorted((ROOT / "docs" / "guides").glob("*.md")))
+]  # fmt: skip
 BLOCK = re.compile(r"^```sh\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
 
@@ -50,8 +57,6 @@ def conninfo(server: Connection, database: str) -> str:
     return f"host={server.host} port={server.port} user={server.user} dbname={database}"
 
 
-# By the worker that changes the machine: it would stand still for as long as a guide takes.
-@pytest.mark.xdist_group("machine")
 @pytest.mark.document
 @pytest.mark.parametrize("guide", GUIDES)
 @pytest.mark.same_machine
