@@ -19,7 +19,7 @@ from pgdyno.model.cpu_states import CPU_STATES, IDLE_STATES
 
 _KERNEL = ("system", "irq", "softirq")
 _BUSY = tuple(name for name in CPU_STATES if name not in (*IDLE_STATES, "steal"))
-_ROUND_TRIP_S, _PAGE_S, _DEVICE_READ_S, _FLUSH_S = 10e-6, 2e-6, 10e-6, 15e-6
+_ROUND_TRIP_S, _PAGE_S, _DEVICE_READ_S, _FLUSH_S = 10e-6, 2e-6, 10e-6, 30e-6
 """On either side together; of a page of the kernel's cache; of one of the device; of a flush."""
 STALLED = 0.01
 """Of time, in which some task waits for memory: with less, there is enough."""

@@ -33,12 +33,12 @@ def one_by_one(trips: float | None, **rates: float) -> WindowFacts:
 def test_each_has_its_price_and_all_no_more_than_the_kernel_took() -> None:
     parts = asked(one_by_one(8.0))
     assert parts[ROUND_TRIPS] == pytest.approx(7 * 3300 * 10e-6 / 0.695)
-    assert parts[FLUSH] == pytest.approx(3300 * 15e-6 / 0.695)
+    assert parts[FLUSH] == pytest.approx(3300 * 30e-6 / 0.695)
     assert MEMORY not in parts
     kernel = (0.34 + 0.025) / 0.695
     many = asked(one_by_one(80.0))
     assert sum(many.values()) == pytest.approx(kernel, rel=0.05)
-    assert many[ROUND_TRIPS] / many[FLUSH] == pytest.approx(79 * 10 / 15)
+    assert many[ROUND_TRIPS] / many[FLUSH] == pytest.approx(79 * 10 / 30)
 
 
 def test_one_round_trip_is_needed() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import pgdyno.diagnosis.rules as package
@@ -66,7 +67,8 @@ def test_a_rule_finds_its_planted_case(name: str) -> None:
 def test_what_takes_more_with_it_than_is_counted_is_an_estimate_and_no_bound(name: str) -> None:
     """Without flushes a server did 5.35 times as much where the sentence said at most 1.9."""
     found = diagnose_window(PLANTED[name])
-    told = ("checkpoints", "client", "dead_rows", "flush", "memory", "reads", "round_trips")
+    told = ("checkpoints", "client", "dead_rows", "flush", "memory", "neighbours", "reads",
+            "round_trips")  # fmt: skip
     estimated = name in told
 
     gain = found.answer(name).gain
@@ -219,6 +221,22 @@ def test_one_checkpoint_may_be_chance_and_none_is_told() -> None:
     assert "what one costs is not in it" in none.fact
     always = replace(planted, checkpoints=(CheckpointSpan(-5.0, None, None),))
     assert verdict("checkpoints", always) == "unknown"
+
+
+def test_a_second_counts_by_the_part_of_it_that_a_checkpoint_has() -> None:
+    """Each lasted 1.2 of 1.7 seconds: no second was without one, and 69% were told for 30%."""
+    planted = PLANTED["checkpoints"]
+    begins = np.arange(0.0, planted.second.size, 1.7)
+    spans = tuple(CheckpointSpan(float(at), float(at) + 1.2, 0.1) for at in begins)
+    moments = np.arange(0.0, planted.second.size, 0.01)
+    within = np.any([(moments >= at) & (moments < at + 1.2) for at in begins], axis=0)
+    per_s = np.where(within, 300.0, 1000.0).reshape(planted.second.size, 100).mean(axis=1)
+
+    short = replace(planted, checkpoints=spans, ended=per_s)
+    (during, lasted, _) = diagnose_window(short).answer("checkpoints").figures
+
+    assert during.value == pytest.approx(0.30, abs=0.02)
+    assert lasted.value == pytest.approx(1.2 / 1.7, abs=0.02)
 
 
 def test_reads_from_the_kernels_cache_say_so() -> None:

@@ -1,4 +1,8 @@
-"""7: what checkpoints write: throughput while one lasts, against that of the rest."""
+"""7: what checkpoints write: throughput while one lasts, against that of the rest.
+
+Checkpoints may follow each other within seconds, so a second counts by the part that they have of
+it: a line through throughput over that part tells both ends.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +24,14 @@ from pgdyno.diagnosis.rule import (
     Threshold,
 )
 from pgdyno.diagnosis.wal_waits import volume_parts
-from pgdyno.model.units import share_text
+from pgdyno.model.units import digits_text, share_text
 from pgdyno.model.wording import plural
 
 _SEED = 20_261_126
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
-    """Seconds within checkpoints against those outside, drawn anew for the interval."""
+    """Throughput within checkpoints against that outside, seconds drawn anew for the interval."""
     window = seen.window
     spans = window.checkpoints
     assert spans is not None, "a need"
@@ -36,10 +40,10 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
             "no checkpoint ran in the window, so none limited it; what one costs is not in it"
         )
     inside = _inside(window)
-    few = int(rule.limit("seconds"))
-    if inside.sum() < few or (~inside).sum() < few:
+    few, lasted_s = int(rule.limit("seconds")), float(inside.sum())
+    if min(lasted_s, inside.size - lasted_s) < few:
         return NotKnown(
-            f"checkpoints lasted {inside.sum()} of {plural(inside.size, 'second')}:"
+            f"checkpoints lasted {digits_text(lasted_s, 2)} of {plural(inside.size, 'second')}:"
             f" {few} within and {few} outside are needed"
         )
     ratio, part = _ratio(window.ended, inside), float(inside.mean())
@@ -69,23 +73,31 @@ def _longer(seen: Seen, share: float, rule: Rule) -> Iterator[str]:
             yield name
 
 
-def _inside(window: WindowFacts) -> npt.NDArray[np.bool_]:
-    spans = window.checkpoints or ()
-    ends = [(one.start_s, np.inf if one.end_s is None else one.end_s) for one in spans]
-    within = [(window.second >= start) & (window.second <= end) for start, end in ends]
-    return np.asarray(np.any(within, axis=0), dtype=np.bool_)
+def _inside(window: WindowFacts) -> npt.NDArray[np.float64]:
+    """Part of each second in which one ran."""
+    begins, ends = window.second - 0.5, window.second + 0.5
+    spans = [
+        (one.start_s, np.inf if one.end_s is None else one.end_s)
+        for one in window.checkpoints or ()
+    ]
+    parts = [
+        np.clip(np.minimum(ends, end) - np.maximum(begins, start), 0.0, 1.0) for start, end in spans
+    ]
+    return np.asarray(np.minimum(np.sum(parts, axis=0), 1.0), dtype=np.float64)
 
 
 def _ratio(
-    ended: npt.NDArray[np.float64], inside: npt.NDArray[np.bool_]
+    ended: npt.NDArray[np.float64], inside: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Of means within and outside: as it is, then of seconds drawn anew."""
+    """Of throughput within and outside: as it is, then of seconds drawn anew; 1: none differs."""
     at = drawn_anew(np.random.default_rng(_SEED), ended.size)
     values, within = ended[at], inside[at]
-    counts = np.maximum(1, within.sum(axis=1)), np.maximum(1, (~within).sum(axis=1))
-    during = (values * within).sum(axis=1) / counts[0]
-    rest = (values * ~within).sum(axis=1) / counts[1]
-    return np.asarray(np.clip(during / np.maximum(rest, 1e-9), 0.0, 1.5), dtype=np.float64)
+    value, part = values.mean(axis=1), within.mean(axis=1)
+    spread = within.var(axis=1)
+    moved = (values * within).mean(axis=1) - value * part
+    slope = np.divide(moved, spread, out=np.zeros_like(moved), where=spread > 0)
+    rest = value - slope * part
+    return np.asarray(np.clip((rest + slope) / np.maximum(rest, 1e-9), 0.0, 1.5))
 
 
 def _checkpoints(window: WindowFacts) -> str | None:
@@ -100,7 +112,7 @@ RULE = Rule(
     needs=(_checkpoints,),
     thresholds={
         "ratio": Threshold(0.90, "of the throughput outside, that is left during checkpoints"),
-        "seconds": Threshold(5, "of both kinds, at least"),
+        "seconds": Threshold(3, "within and outside, added up, at least"),
         "checkpoints": Threshold(2, "in the window, at least"),
         "behind": Threshold(0.50, "of the time of waits for WAL: these come from checkpoints then"),
     },
