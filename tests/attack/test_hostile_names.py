@@ -33,7 +33,7 @@ from pgdyno.drive.pgbench import _conninfo, _secrets
 from pgdyno.host.layout import _in_fstab
 from pgdyno.model.connection import Connection
 from pgdyno.model.settings import Origin, OriginKind, Setting
-from pgdyno.model.text import ascii_json, one_line, shell_line, visible
+from pgdyno.model.text import ascii_json, one_line, path_typed, shell_line, visible
 from pgdyno.probe import fio
 from pgdyno.probe.folder import own_folder
 from pgdyno.report import html, markdown
@@ -279,6 +279,17 @@ def test_a_shell_reads_what_was_meant(tmp_path: Path, word: str) -> None:
         ).stdout  # fmt: skip
         assert said == os.fsencode(word) + b"\0"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("word", [*WORDS.values(), "--out", "-"], ids=[*WORDS, "option", "dash"])
+def test_the_command_of_a_hint_names_the_file(tmp_path: Path, word: str) -> None:
+    """Of whatever name: `pgdyno resume --out` would be an option."""
+    (tmp_path / word).touch()
+    said = subprocess.run(
+        ["bash", "-c", f"ls -- {path_typed(word)}; stat -c %n {path_typed(word)}"],
+        cwd=tmp_path, capture_output=True, check=True,
+    )  # fmt: skip
+    assert said.stderr == b"", "no option of `stat`, which takes no `--`"
 
 
 # -- files and mounts --------------------------------------------------------------------------

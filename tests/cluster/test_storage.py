@@ -334,7 +334,7 @@ def test_a_probe_whose_tool_fails_says_so_ever_after(
     in_round = 2
     with pytest.raises(TargetError, match="it broke") as failed:
         pgdyno.storage(wish, out=out, on_event=breaks)
-    assert f"`pgdyno resume {out}` measures the rest" in " ".join(failed.value.__notes__)
+    assert f"continue with `pgdyno resume {out}`" in " ".join(failed.value.__notes__)
     stopped = pgdyno.Run(out)
     assert not stopped.is_whole
     assert "it was stopped (commits at " in stopped.report("md")

@@ -267,6 +267,21 @@ def test_a_per_cent_sign_stands_at_its_number() -> None:
     assert not found, "\n".join(found)
 
 
+RAW_PATH = re.compile(r"pgdyno (?:resume|report|run) \{(?:[a-z_]+\.)*(?:path|out|named|file)\}")
+
+
+def test_a_path_stands_in_a_command_as_it_is_typed() -> None:
+    """`pgdyno resume --out.sqlite` asked for an option, and a space made two words."""
+    assert RAW_PATH.search("`pgdyno resume {file.path}`")
+    found = [
+        f"{path.relative_to(PACKAGE)}: {raw[0]}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path.name != "first_plan.py"  # whose template is filled with what is typed
+        for raw in RAW_PATH.finditer(path.read_text())
+    ]
+    assert not found, "\n".join(found)
+
+
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -13,7 +13,7 @@ from pgdyno.catalog.contract import default, require_accepted
 from pgdyno.model.durability import LADDER
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.system_errors import reason
-from pgdyno.model.text import shell_line, visible
+from pgdyno.model.text import path_typed, visible
 from pgdyno.plan.schema.plan_file import NAME_LETTERS_MAX
 from pgdyno.plan.schema.toml import toml_key
 from pgdyno.plan.schema.toml_text import value_text
@@ -112,7 +112,7 @@ class FirstPlan:
         stage = _name_of(f"{name}-{value}", "changed")
         said = {
             "name": value_text(_name_of(Path(path).stem, Path(FILE_NAME).stem)),
-            "stage": value_text(stage), "path": shell_line([str(path)]), "target": self._target(),
+            "stage": value_text(stage), "path": path_typed(path), "target": self._target(),
             "warehouses": self.warehouses,
             "connections": max(8, 2 * (os.cpu_count() or 1)), "setting": toml_key(name),
             "value": value_text(value.strip("'")),

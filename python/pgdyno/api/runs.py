@@ -38,6 +38,7 @@ from pgdyno.model.floor import Probed
 from pgdyno.model.knee import Curve, Searched
 from pgdyno.model.proof import Proved
 from pgdyno.model.run import RunInfo, TrialRecord
+from pgdyno.model.text import path_typed
 from pgdyno.report.notebook import Drawing, draw
 from pgdyno.stats.ceiling import ceilings
 from pgdyno.stats.knee import curve as knee_curve
@@ -448,10 +449,11 @@ def named_now(
 def reported(path: Path) -> Run:
     """The run, once its page is written."""
     found = Run(path)
-    with interruptible("stopped while the page was made", f"`pgdyno report {path}` makes it."):
+    again = f"pgdyno report {path_typed(path)}"
+    with interruptible("stopped while the page was made", f"`{again}` makes it."):
         write_page(
             path.with_suffix(".html"), found.report("html"),
-            f"The run file is whole: `pgdyno report {path} --out PATH`.", beside=(path,),
+            f"The run file is whole: `{again} --out PATH`.", beside=(path,),
         )  # fmt: skip
     return found
 

@@ -13,6 +13,7 @@ from pgdyno.api.runs import Run, named_now, reported
 from pgdyno.model.errors import Interrupted, PgdynoError
 from pgdyno.model.manifest import Installation
 from pgdyno.model.run import RunInfo
+from pgdyno.model.text import path_typed
 from pgdyno.plan.same_machine import require_same
 from pgdyno.store.output_file import require_page
 from pgdyno.store.run_file import RunFile
@@ -104,6 +105,7 @@ def stored(
         Interrupted: Ctrl-C; the same.
     """
     path = begun.path
+    again = f"`pgdyno resume {path_typed(path)}`"
     measured = -announced if begun.is_new else 1
     made: os.stat_result | None = None
 
@@ -127,15 +129,12 @@ def stored(
             yield keep
     except (KeyboardInterrupt, Interrupted):
         if is_left():
-            raise Interrupted(
-                "stopped; what was measured is kept", f"Continue with `pgdyno resume {path}`."
-            ) from None
+            hint = f"Continue with {again}."
+            raise Interrupted("stopped; what was measured is kept", hint) from None
         raise Interrupted("stopped before anything was measured", _NOTHING_LEFT) from None
     except PgdynoError as error:
         if is_left():
-            error.add_note(
-                f"what was measured until then is kept; `pgdyno resume {path}` measures the rest"
-            )
+            error.add_note(f"what was measured until then is kept; continue with {again}")
         raise
     except BaseException:
         is_left()

@@ -19,7 +19,7 @@ from pgdyno.cli.live_options import LiveOption, MetricsOption
 from pgdyno.cli.run import QuickOption, run
 from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.errors import Interrupted, PgdynoError, PlanError
-from pgdyno.model.text import shell_line
+from pgdyno.model.text import path_typed
 
 _PATH = Path(defaults(api.FirstPlan.write)["path"])
 
@@ -108,8 +108,7 @@ def init(
             lambda answer: _judged(replace(given, setting=answer), path),
         )  # fmt: skip
     given.write(path)
-    named = shell_line([str(path)])
-    stdout.print(f"{path} is written; next: pgdyno run {named} --dry-run", markup=False)
+    stdout.print(f"{path} is written; next: pgdyno run {path_typed(path)} --dry-run", markup=False)
 
 
 def _judged(plan: api.FirstPlan, path: Path) -> api.FirstPlan:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -31,6 +30,7 @@ from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.file_system import IN_MEMORY
 from pgdyno.model.guard import Armed, Lock
 from pgdyno.model.record_json import from_json, to_json
+from pgdyno.model.text import path_typed
 from pgdyno.model.wording import plural
 from pgdyno.target.storage_durability import mount_of, read_mounts
 
@@ -338,7 +338,7 @@ def judge(directory: DataDirectory, armed: Armed, bindir: Path | None = None) ->
 
 def repair_first(data: Path | str) -> str:
     """What to do with a server whose pages may be torn."""
-    named = shlex.quote(str(data))
+    named = path_typed(data)
     return (
         f"Do not start the server: `pgdyno guard repair {named}` first, or, if its standby was"
         f" promoted meanwhile, `pgdyno guard rejoin {named}`."

@@ -14,6 +14,7 @@ import textwrap
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 _ROOM_MIN = 20  # columns beside an indent, else a line is left as it is
@@ -72,6 +73,12 @@ def json_document(document: object) -> str:
 def shell_line(words: Sequence[str]) -> str:
     r"""Words as they are typed in a shell; what is not seen as bash has it: `$'\x1b'`."""
     return " ".join(map(_typed, words))
+
+
+def path_typed(path: Path | str) -> str:
+    """A path as it is typed after a command: of no name is it an option, or two words."""
+    typed = str(path)
+    return shell_line([f"./{typed}" if typed.startswith("-") else typed])
 
 
 def _typed(word: str) -> str:

@@ -36,6 +36,7 @@ _ONE_FUNCTION = re.compile(r"(: this, )(\(\) => \{.*\})(\)\);\s*)\Z", re.DOTALL)
 # Words too long for a column, and the pieces that a line may end after; none is a first slash.
 _LONG_WORD = re.compile(r"(\S{21,})")
 _LONG_LABEL = re.compile(r"(\S{13,})")  # it stands beside its value
+_NAME = re.compile(r"(?=\S{3,20}\Z)[^\s-]+-\S*")  # with a hyphen, and no longer than a column
 _PIECE = re.compile(r"(?:\A\(?[-_/.=,:]{1,20})?[^-_/.=,:]{1,20}[-_/.=,:]?|[-_/.=,:]{1,20}")
 _FOLDER = re.compile(r"(?:\A/+)?[^/]{1,20}/?|/+")
 _HYPHEN = Markup("-&#8288;")  # no line ends after it, as browsers would have it
@@ -201,9 +202,16 @@ def _inline(text: str) -> Markup:
     """Escaped text; what stands between backticks becomes code."""
     parts = _CODE.split(visible(text))
     return Markup("").join(
-        Markup("<code>{}</code>").format(_breakable(part)) if index % 2 else _breakable(part)
-        for index, part in enumerate(parts)
+        _code(part) if index % 2 else _breakable(part) for index, part in enumerate(parts)
     )
+
+
+def _code(part: str) -> Markup:
+    """A name is one word: browsers would end a line after `group-` of a stage `group-commit`."""
+    shown = _breakable(part)
+    if _NAME.fullmatch(part):
+        return Markup('<code class="whole">{}</code>').format(shown)
+    return Markup("<code>{}</code>").format(shown)
 
 
 def _breakable(text: str) -> Markup:

@@ -161,13 +161,11 @@ def _needed(one: Comparison) -> str:
         return ""
     if one.rounds_needed is None:
         return "; more rounds than are practical would decide it"
-    if (one.low or 0.0) > 1 or (one.high or 2.0) < 1:
-        return (
-            "; that leaves out 1, and among so many comparisons it may be chance; about"
-            f" {plural(one.rounds_needed, 'round')} would decide it"
-        )
-    beyond = f", more than --rounds takes ({ROUNDS_MAX})" * (one.rounds_needed > ROUNDS_MAX)
-    return f"; about {plural(one.rounds_needed, 'round')} would decide it{beyond}"
+    chance = "; that leaves out 1, and among so many comparisons it may be chance"
+    leaves_out_1 = (one.low or 0.0) > 1 or (one.high or 2.0) < 1
+    many = f"about {plural(one.rounds_needed, 'round')} in all"
+    beyond = f" (more than --rounds takes, {ROUNDS_MAX})" * (one.rounds_needed > ROUNDS_MAX)
+    return f"{chance * leaves_out_1}; {many}{beyond} would decide it, if ratio and spread stay"
 
 
 def _against(path: PathFacts, base: PathFacts) -> str:

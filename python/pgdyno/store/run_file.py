@@ -35,6 +35,7 @@ from pgdyno.model.run import (
     TrialState,
 )
 from pgdyno.model.system_errors import told
+from pgdyno.model.text import path_typed
 from pgdyno.model.wording import small
 from pgdyno.plan.schema.files import BadFile, open_regular, require_regular
 from pgdyno.store import telemetry_rows, views
@@ -87,7 +88,7 @@ def require_new(path: Path) -> None:
     hint = "Name another one with --out."
     with suppress(StoreError):
         if is_run_file(path):  # perhaps of a run that Ctrl-C stopped, and typed once more
-            rest = f"If its run was stopped, `pgdyno resume {path}` measures the rest"
+            rest = f"If its run was stopped, `pgdyno resume {path_typed(path)}` measures the rest"
             hint = f"{rest}; else {small(hint)}"
     raise StoreError(f"run file {path} exists", hint)
 

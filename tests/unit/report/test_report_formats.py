@@ -226,7 +226,7 @@ def test_no_line_ends_within_an_option_and_its_value_is_code_with_it(facts: Fact
     """On a telephone `--` ended a line, and `set protocol.rounds=6` began the next."""
     said = (
         "Shortened by --quick: repeat it with `--set protocol.rounds=6`, or `--dry-run`; `a--b --`"
-        " is none."
+        " is none, nor `group-commit`."
     )
     answer = replace(facts.answer, plain=(said,))
     page = html.render(replace(facts, answer=answer))
@@ -234,6 +234,7 @@ def test_no_line_ends_within_an_option_and_its_value_is_code_with_it(facts: Fact
     assert '<code><span class="option">--dry-run</span></code>' in page
     assert 'Shortened by <span class="option">--quick</span>: repeat' in page
     assert "<code>a--b --</code>" in page
+    assert '<code class="whole">group-commit</code>' in page, "the name of a stage is one word"
 
 
 def test_no_line_ends_between_a_number_and_its_unit_or_within_an_option_of_a_sentence(

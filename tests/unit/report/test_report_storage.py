@@ -124,7 +124,7 @@ def test_rounds_that_no_option_takes_are_told_as_such() -> None:
     found = in_rounds(*rounds)
     one, other = found.floors
     apart = storage_facts(replace(found, floors=(one, replace(other, device_number=8))))
-    told = r"about (\d+) rounds would decide it, more than --rounds takes \(100\)"
+    told = r"about (\d+) rounds in all \(more than --rounds takes, 100\) would decide it, if"
     (needed,) = {int(rounds) for rounds in re.findall(told, answer(apart)[-1])}
     assert needed > ROUNDS_MAX
 
@@ -329,8 +329,8 @@ def test_what_is_undecided_says_how_many_rounds_would_decide_it() -> None:
     apart = replace(found, floors=(first, replace(second, device_number=8)))
     sentence = answer(storage_facts(apart))[-1]
     assert re.search(
-        r"undecided in commits by pg_test_fsync ×[\d.]+ \([\d.]+ to [\d.]+; about \d+ rounds would"
-        r" decide it\)",
+        r"undecided in commits by pg_test_fsync ×[\d.]+ \([\d.]+ to [\d.]+; about \d+ rounds in"
+        r" all would decide it, if ratio and spread stay\)",
         sentence,
     ), sentence
 

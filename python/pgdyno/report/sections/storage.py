@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
@@ -14,6 +13,7 @@ from pgdyno.analysis.storage_answers import THRESHOLDS
 from pgdyno.analysis.words import NOTHING
 from pgdyno.model.floor_figures import Span
 from pgdyno.model.shared_storage import OWN_FOLDER
+from pgdyno.model.text import path_typed
 from pgdyno.model.units import count_text, ns_text, share_text
 from pgdyno.model.wording import listed
 from pgdyno.report.document import Block, Cell, Column, Points, Section, Table, Text
@@ -51,7 +51,7 @@ def _probed(found: StorageInUse) -> str:
     """What a load does not show of its disks, and which command does; memory alone: nothing."""
     if not found.folders:
         return ""
-    paths = " ".join(shlex.quote(one) for one in found.folders)
+    paths = " ".join(map(path_typed, found.folders))
     own = " (name PGDYNO_HOME beside them)" if found.own else ""
     return (
         "The figures show each disk under the requests of this load alone. What it does with more"
