@@ -10,7 +10,8 @@ DIST ?= dist
 # Tests run side by side, and wait for servers and browsers more than they compute: with one more
 # than there are, few CPUs are busy. More than four servers at once measure each other.
 WORKERS ?= $(shell cpus=$$(nproc); echo $$((cpus < 4 ? cpus + 1 : 4)))
-PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup
+# Our own order, by what takes longest: xdist's is by how many tests a group has.
+PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 EVERY_DAY := "not long and not document and not wide"
 # Downloading, installing and compiling go side by side: on a new machine that is most of the wait.
 MAKEFLAGS += --jobs=3

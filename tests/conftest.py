@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,10 @@ from tests.turns import turn
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
-# What takes longest comes first, so that the short ones fill the workers' last minute.
+# What takes longest comes first, so that the short ones fill the workers' last minute; guides come
+# together, as tests that change the machine wait for each of them.
 _FIRST = ("cluster", "attack", "method", "browser")
+_GUIDE = 30  # tests take as long as a guide or a notebook that is carried out
 MACHINE = "machine"
 """Group of the tests that change it, and of those that need it long enough for these to wait."""
 _BEFORE = pytest.StashKey[Any]()
@@ -65,8 +68,19 @@ def pytest_collection_modifyitems(
         order = np.random.default_rng(seed).permutation(len(items))
         items[:] = [items[at] for at in order]
     yield
+    if seed is None:  # of those that were chosen
+        _sort_longest_first(items)
     if getattr(config.option, "loadgroup", False):  # of a worker
         _require_groups(items)
+
+
+def _sort_longest_first(items: list[pytest.Item]) -> None:
+    """By what a worker gets at a time."""
+    lengths = Counter[str]()
+    for item in items:
+        is_guide = item.get_closest_marker("document") is not None and _kind(item) == "cluster"
+        lengths[_scope(item)] += _GUIDE if is_guide else 1
+    items.sort(key=lambda item: -lengths[_scope(item)])
 
 
 def _require_groups(items: list[pytest.Item]) -> None:
@@ -130,6 +144,12 @@ def _alone_on_the_machine(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     with turn(alone=changes):
         yield
+
+
+def _scope(item: pytest.Item) -> str:
+    """What a worker gets at a time: a group, or a test alone."""
+    marker = item.get_closest_marker("xdist_group")
+    return item.nodeid if marker is None else str(marker.args[0])
 
 
 def _kind(item: pytest.Item) -> str:
