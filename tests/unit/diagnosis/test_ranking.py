@@ -82,7 +82,7 @@ def test_others_who_take_much_of_full_cpus_come_before_them(others: float, limit
     assert found.limits == (limit,)
     assert {found.answer(name).verdict for name in ("cpu", "client")} == {"finding"}
     if limit == "neighbours":
-        assert "caches take which others made cold, too: an estimate" in found.sentence
+        assert "lost to caches that others made cold, too: an estimate" in found.sentence
 
 
 def test_full_page_images_come_before_the_waits_for_wal_that_they_fill() -> None:

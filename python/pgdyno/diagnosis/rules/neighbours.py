@@ -90,5 +90,5 @@ RULE = Rule(
     answer=answer,
     parts=(WANTS_CPU,),
     before_cpus=True,
-    may_save="the CPU time that caches take which others made cold",
+    may_save="the CPU time lost to caches that others made cold",
 )
