@@ -7,7 +7,6 @@ from pathlib import Path
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.runs import Run, experiment_of, reported
 from pgdyno.catalog.contract import require_release
-from pgdyno.store.output_file import require_page
 from pgdyno.trial.progress import Listener
 
 
@@ -33,6 +32,5 @@ def resume(path: str | Path, *, again: bool = False, on_event: Listener = lambda
     experiment = experiment_of(found)
     if found.info.plan is None and experiment.is_whole(found):
         # No server is opened, and no disk waited for, where nothing is left; a plan tells that.
-        require_page(found.path.with_suffix(".html"), beside=(found.path,))
         return reported(found.path)
     return experiment.resume(found, again, on_event)

@@ -13,10 +13,9 @@ from pgdyno.api.runs import Run, named_now, reported
 from pgdyno.model.errors import Interrupted, PgdynoError
 from pgdyno.model.manifest import Installation
 from pgdyno.model.run import RunInfo
-from pgdyno.model.text import path_typed
 from pgdyno.plan.same_machine import require_same
 from pgdyno.store.output_file import require_page
-from pgdyno.store.run_file import RunFile
+from pgdyno.store.run_file import RunFile, resume_command
 from pgdyno.target.host_facts import manifest, own_version
 from pgdyno.target.open_target import data_folder
 
@@ -105,7 +104,7 @@ def stored(
         Interrupted: Ctrl-C; the same.
     """
     path = begun.path
-    again = f"`pgdyno resume {path_typed(path)}`"
+    again = resume_command(path)
     measured = -announced if begun.is_new else 1
     made: os.stat_result | None = None
 
@@ -129,12 +128,12 @@ def stored(
             yield keep
     except (KeyboardInterrupt, Interrupted):
         if is_left():
-            hint = f"Continue with {again}."
+            hint = f"Continue with `{again}`."
             raise Interrupted("stopped; what was measured is kept", hint) from None
         raise Interrupted("stopped before anything was measured", _NOTHING_LEFT) from None
     except PgdynoError as error:
         if is_left():
-            error.add_note(f"what was measured until then is kept; continue with {again}")
+            error.add_note(f"what was measured until then is kept; continue with `{again}`")
         raise
     except BaseException:
         is_left()

@@ -31,6 +31,13 @@ def listed(names: list[str] | tuple[str, ...], last: str = "and") -> str:
     return f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
+def deciding_rounds(rounds: int, aside: str = "") -> str:
+    """How many rounds would decide what is not decided; `aside` stands behind their number."""
+    return (
+        f"about {plural(rounds, 'round')} in all{aside} would decide it, if ratio and spread stay"
+    )
+
+
 def capital(text: str) -> str:
     """Words as a sentence begins, with a capital letter."""
     return text[:1].upper() + text[1:]

@@ -11,7 +11,7 @@ from pgdyno.model.floor import ROUNDS_MAX
 from pgdyno.model.floor_figures import FlushFigure, Span
 from pgdyno.model.shared_storage import CHANCE, FEELS
 from pgdyno.model.units import count_text, ns_text
-from pgdyno.model.wording import listed, plural
+from pgdyno.model.wording import deciding_rounds, listed, plural
 from pgdyno.report.document import Cell, Column, Table
 from pgdyno.report.tone import tone
 
@@ -163,9 +163,8 @@ def _needed(one: Comparison) -> str:
         return "; more rounds than are practical would decide it"
     chance = "; that leaves out 1, and among so many comparisons it may be chance"
     leaves_out_1 = (one.low or 0.0) > 1 or (one.high or 2.0) < 1
-    many = f"about {plural(one.rounds_needed, 'round')} in all"
     beyond = f" (more than --rounds takes, {ROUNDS_MAX})" * (one.rounds_needed > ROUNDS_MAX)
-    return f"{chance * leaves_out_1}; {many}{beyond} would decide it, if ratio and spread stay"
+    return f"{chance * leaves_out_1}; {deciding_rounds(one.rounds_needed, beyond)}"
 
 
 def _against(path: PathFacts, base: PathFacts) -> str:

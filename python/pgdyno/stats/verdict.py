@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from pgdyno.model.wording import plural
+from pgdyno.model.wording import deciding_rounds, plural
 from pgdyno.stats.measured import Measured
 from pgdyno.stats.power import rounds_for
 
@@ -108,7 +108,7 @@ def needed_clause(needed: int | None) -> str:
     """The end of an undecided verdict's reason."""
     if needed is None:
         return "; more rounds than are practical would be needed"
-    return f"; about {plural(needed, 'round')} in all would decide it, if ratio and spread stay"
+    return f"; {deciding_rounds(needed)}"
 
 
 def _verdict(one: Measured, p_adjusted: float, family: Family) -> tuple[Verdict, str]:

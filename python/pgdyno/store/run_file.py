@@ -72,6 +72,11 @@ CREATE TABLE log (
 """
 
 
+def resume_command(path: Path) -> str:
+    """What goes on with a run, as it is typed."""
+    return f"pgdyno resume {path_typed(path)}"
+
+
 def require_new(path: Path) -> None:
     """Refuse a run file that would be written over another, or where its own page goes.
 
@@ -88,7 +93,7 @@ def require_new(path: Path) -> None:
     hint = "Name another one with --out."
     with suppress(StoreError):
         if is_run_file(path):  # perhaps of a run that Ctrl-C stopped, and typed once more
-            rest = f"If its run was stopped, `pgdyno resume {path_typed(path)}` measures the rest"
+            rest = f"If its run was stopped, `{resume_command(path)}` measures the rest"
             hint = f"{rest}; else {small(hint)}"
     raise StoreError(f"run file {path} exists", hint)
 

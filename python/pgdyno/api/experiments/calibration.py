@@ -104,7 +104,7 @@ def _measured(run: Begun, so_far: Calibrated, on_event: Listener) -> Run:
     with stored(run) as keep:
         measure_ceilings(so_far, keep=keep, listener=on_event)
     found = run.reported()
-    if so_far.kept and not so_far.is_whole:  # what was whole before is kept already
+    if so_far.kept:
         with open_home(home()):  # marked as ours before anything is put there
             add_ceilings(home(), found.ceilings)
     return found

@@ -33,7 +33,6 @@ from pgdyno.model.plan import Plan as PlanRecord
 from pgdyno.model.plan import Stage, Trial
 from pgdyno.model.progress import Noted, RunBegun, StepBegun
 from pgdyno.model.run import RunInfo, TrialRecord, TrialState
-from pgdyno.model.text import path_typed
 from pgdyno.model.units import seconds_text
 from pgdyno.model.wording import capital, plural
 from pgdyno.plan.remaining import rest_of
@@ -43,7 +42,7 @@ from pgdyno.report import html, markdown, summary
 from pgdyno.report import json as json_report
 from pgdyno.store.calibration import calibration_of
 from pgdyno.store.output_file import require_page
-from pgdyno.store.run_file import RunFile
+from pgdyno.store.run_file import RunFile, resume_command
 from pgdyno.target.home import home
 from pgdyno.target.host_facts import manifest, own_version, this_machine
 from pgdyno.target.interface import Target, ending
@@ -270,7 +269,7 @@ def _to_the_end(path: Path, attempt: Callable[[], None], listener: Listener, pag
         try:
             attempt()
         except KeyboardInterrupt:  # before trials, or between two attempts; see `_measure`
-            known = f"Continue with `pgdyno resume {path_typed(path)}`."
+            known = f"Continue with `{resume_command(path)}`."
             left = known if path.exists() else "Nothing was measured, and nothing is left of it."
             raise Interrupted("stopped before a trial began", left) from None
         except (LostError, MachineError) as lost:
@@ -300,7 +299,7 @@ def _to_be_continued(path: Path, lost: LostError | MachineError) -> TargetError:
         return lost
     with RunFile.read(path) as file:
         done = f"{len(file.finished())} of {plural(len(file.trials()), 'trial')} finished"
-    hint = f"Continue with `pgdyno resume {path_typed(path)}`."
+    hint = f"Continue with `{resume_command(path)}`."
     return type(lost)(f"{lost.fact}; {done}", f"{lost.hint} {hint}" if lost.hint else hint)
 
 
@@ -318,7 +317,7 @@ def _measure(
     except (KeyboardInterrupt, Interrupted):
         raise Interrupted(
             f"stopped after {len(file.finished())} of {plural(len(plan.trials), 'trial')}",
-            f"Continue with `pgdyno resume {path_typed(file.path)}`.",
+            f"Continue with `{resume_command(file.path)}`.",
         ) from None
 
 

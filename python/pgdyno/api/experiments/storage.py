@@ -168,7 +168,7 @@ def resume(run: Run, _again: bool, on_event: Listener) -> Run:
     require_same(
         {"PostgreSQL": asdict(run.info.build)}, {"PostgreSQL": asdict(binaries.manifest())}
     )
-    left = [Path(path) for path in _still_used(so_far)]  # of a whole run none: it waits for nobody
+    left = [Path(path) for path in _still_used(so_far)]
     with disks_taken(left, alone=True), stored(found) as keep:
         probe_storage(
             so_far.wish, so_far.ident, binaries, so_far=so_far, keep=keep, listener=on_event
@@ -332,8 +332,6 @@ def _due(probed: Probed) -> int | str | None:
 
 def _still_used(probed: Probed) -> tuple[str, ...]:
     """Paths whose files are needed for what is left to measure."""
-    if probed.is_whole:
-        return ()
     known = {floor.path: floor.device_number for floor in probed.floors}
     paths = probed.wish.paths
     devices = {known.get(path) or Path(path).stat().st_dev for path in paths}
