@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 
 from pgdyno.analysis.judged import plan_in
@@ -19,6 +20,7 @@ from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.plan import Plan as PlanRecord
 from pgdyno.model.plan import Stage
 from pgdyno.model.proposal import Allowed, Changed, NotTried, Proposed, Try
+from pgdyno.model.text import one_line
 from pgdyno.model.wording import listed, small
 from pgdyno.plan.estimate.needs import huge_pages_needed
 from pgdyno.plan.follow_up import TriedStage, follow_up
@@ -75,6 +77,7 @@ def propose(
     lowest_rung: str = "D0",
     client: bool = False,
     host: bool = False,
+    pinned: Sequence[str] = (),
 ) -> Proposal:
     """Say what to try next on a stage: moves against what limits it, the best first.
 
@@ -88,17 +91,19 @@ def propose(
         lowest_rung: Of durability, that a stage may stand on.
         client: Also moves that change how the client asks, e.g. in fewer round trips.
         host: Also moves that change settings of this machine while trials run; see `run`.
+        pinned: Settings of the server that no move changes.
 
     Raises:
         StoreError: It is no run file, or cannot be read.
-        PlanError: No plan was run, there is no such stage, or its plan cannot be run here.
+        PlanError: No plan was run, there is no such stage or setting, or its plan cannot be run
+            here.
     """
     run, lowest = Run(run_file), rung_named(lowest_rung)
     if stage is None:
         name = best_stage(run.facts, lowest).name
     else:
         name = plan_in(run.info).named(stage).name
-    return proposal(run, name, Allowed(lowest, client, host))
+    return proposal(run, name, Allowed(lowest, client, host, tuple(pinned)))
 
 
 def proposal(run: Run, stage: str, allowed: Allowed) -> Proposal:
@@ -109,6 +114,7 @@ def proposal(run: Run, stage: str, allowed: Allowed) -> Proposal:
     with as_written(run.path):  # the plan's own text may be another one than its record says
         document = follow_up(record, base, (), allowed.lowest)
     known = load_follow_up(record, document)
+    require_settings(allowed.pinned, known)
     tries, not_tried, stages = [], [], {}
     for one in candidates(diagnosed):
         found = _tried(one, record, base, known, allowed)
@@ -138,7 +144,7 @@ def _tried(
         changes = () if why else _changes(move, base, known)
     except PgdynoError as error:  # of the machine
         why = small(error.fact)
-    if why := why or _against(changes, known):
+    if why := why or _pinned(changes, allowed) or _against(changes, known):
         return NotTried(move.name, why)
     if one.predicted.ratio < LEAST:
         return NotTried(move.name, f"it is believed to bring less than ×{LEAST:g}")
@@ -239,6 +245,31 @@ def _not_allowed(move: Move, allowed: Allowed) -> str | None:
     if move.host and not allowed.host:
         return "it changes settings of this machine, which was not allowed"
     return None
+
+
+def require_settings(pinned: Sequence[str], plan: Plan) -> None:
+    """Refuse to pin what the plan's server does not have.
+
+    Raises:
+        PlanError: One is no setting of it.
+    """
+    known = plan.server.knobs
+    for name in pinned:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            raise PlanError(
+                f"{one_line(name)} is to be pinned, and is no setting of PostgreSQL"
+                f" {plan.server.major}",
+                f"Did you mean {near[0]}?" if near else "See `pgdyno knobs`.",
+            )
+
+
+def _pinned(changes: tuple[Changed, ...], allowed: Allowed) -> str | None:
+    """Why a move is not tried that changes what is pinned; None: it changes none of that."""
+    names = [one.name for one in changes if one.name in allowed.pinned]
+    if not names:
+        return None
+    return f"it changes {listed(names)}, which {'is' if len(names) == 1 else 'are'} pinned"
 
 
 def _against(changes: tuple[Changed, ...], known: Plan) -> str | None:

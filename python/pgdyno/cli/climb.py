@@ -11,7 +11,7 @@ from pgdyno import api
 from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.live_view import LiveView
-from pgdyno.cli.next_stage import RungOption
+from pgdyno.cli.next_stage import PinOption, RungOption
 from pgdyno.cli.run import BindirOption, PlanSource, QuickOption, SetOption
 from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.climb import AT_ONCE_MAX
@@ -46,6 +46,7 @@ def climb(
             help=f"Moves that are tried beside each other in a step, {AT_ONCE_MAX} at most."
         ),
     ] = _LIMITS.at_once,
+    pin: PinOption = None,
     overrides: SetOption = None,
     quick: QuickOption = False,
     bindir: BindirOption = None,
@@ -61,7 +62,7 @@ def climb(
     """
     loaded = api.load_plan(plan, set=overrides or (), quick=quick, bindir=bindir)
     limits = api.ClimbLimits(lowest=Rung(rung), client=client, host=host, minutes=minutes,
-                              at_once=at_once)  # fmt: skip
+                              at_once=at_once, pinned=tuple(pin or ()))  # fmt: skip
     with LiveView(stderr) as view:
         run = api.climb(
             loaded, limits=limits, out=out, command=shell_line(["pgdyno", *sys.argv[1:]]),

@@ -20,6 +20,14 @@ RungOption = Annotated[
     Literal["D0", "D1", "D2", "D3", "D4", "D5", "D6"],
     typer.Option(help="The lowest rung of durability that is allowed."),
 ]
+PinOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pin",
+        metavar="NAME",
+        help="A setting of the server that no stage changes; may be repeated.",
+    ),
+]
 
 
 def next_command(
@@ -40,6 +48,7 @@ def next_command(
             " each trial.",
         ),
     ] = False,
+    pin: PinOption = None,
     measure: Annotated[
         bool, typer.Option("--run", help="Measure the first of them, beside what it builds on.")
     ] = False,
@@ -59,7 +68,8 @@ def next_command(
 
     Example: pgdyno next runs/demo.sqlite --run
     """
-    found = api.propose(run_file, stage, lowest_rung=rung, client=client, host=host)
+    found = api.propose(run_file, stage, lowest_rung=rung, client=client, host=host,
+                        pinned=pin or ())  # fmt: skip
     chosen = () if move is None else (move,)
     if format_ == "plan":
         sys.stdout.write(found.plan(*chosen).to_toml())

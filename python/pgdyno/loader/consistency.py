@@ -41,6 +41,7 @@ def check(
 
     Raises:
         CheckError: A condition cannot be run at all, e.g. because a table is missing.
+        psycopg.OperationalError: The server ended a session, or lacks memory or disk.
     """
 
     def one(condition: ConditionSql) -> Condition:
@@ -60,6 +61,8 @@ def _check_one(connection: Connection, condition: ConditionSql, work_mem: str | 
             if work_mem is not None:
                 session.execute("SELECT set_config('work_mem', %s, false)", (work_mem,))
             rows = session.execute(condition.sql.encode()).fetchall()
+    except psycopg.OperationalError:
+        raise  # the server is gone, or has no memory or disk left: nothing is said of the data
     except psycopg.Error as error:
         raise CheckError(
             f"condition {condition.number} cannot be run: {str(error).strip()}",

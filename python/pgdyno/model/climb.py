@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pgdyno.model.bounds import require_within
 from pgdyno.model.plan import Plan
-from pgdyno.model.proposal import Changed, NotTried, Prediction, Try
+from pgdyno.model.proposal import Allowed, Changed, NotTried, Prediction, Try
 from pgdyno.model.settings import Rung
 
 FUTILE_MAX = 3
@@ -24,12 +24,17 @@ class ClimbLimits:
     host: bool = False  # whether moves may change settings of this machine, while trials run
     minutes: float = 120.0  # for its steps; what judges the end comes after them
     at_once: int = 2  # moves that are tried beside each other
+    pinned: tuple[str, ...] = ()  # settings of the server that no stage changes
 
     def __post_init__(self) -> None:
         require_within("minutes", self.minutes, MINUTES_MIN, None, "A step takes some.")
         require_within(
             "at_once", self.at_once, 1, AT_ONCE_MAX, "So many moves are compared with one base."
         )
+
+    def allowed(self, lowest: Rung) -> Allowed:
+        """What moves may do, down to this rung."""
+        return Allowed(lowest, self.client, self.host, self.pinned)
 
 
 @dataclass(frozen=True, slots=True)

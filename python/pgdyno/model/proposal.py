@@ -15,6 +15,7 @@ class Allowed:
     lowest: Rung  # of durability, that a stage may stand on
     client: bool = False  # change how the client asks
     host: bool = False  # change settings of this machine while trials run
+    pinned: tuple[str, ...] = ()  # settings of the server that they leave alone
 
 
 @dataclass(frozen=True, slots=True)

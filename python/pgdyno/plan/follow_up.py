@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pgdyno.catalog import profile
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.proposal import Prediction
@@ -81,7 +82,8 @@ def follow_up(plan: Plan, base: Stage, tried: Sequence[TriedStage], lowest: Rung
              "host": host, **shared}  # fmt: skip
     others = [
         {
-            **one.table(), "afresh": True, **shared, "settings": {**settings, **one.settings},
+            **one.table(), "afresh": True, **shared,
+            "settings": {**_below(settings, one.profile), **one.settings},
             "client": {**client, **one.client}, "host": {**host, **one.host},
         }
         for one in tried
@@ -132,6 +134,12 @@ def _client_and_build(
         f"stage {one_line(base.name)} is one of several that a stage of the plan was repeated as",
         "Write it into a plan of its own, and run that.",
     )
+
+
+def _below(settings: Mapping[str, str], name: str | None) -> dict[str, str]:
+    """What a stage keeps of its base's settings: not those that its profile has a value for."""
+    replaced = profile(name).setting if name else {}
+    return {key: value for key, value in settings.items() if key not in replaced}
 
 
 def _without_empty(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -108,7 +108,8 @@ def document(found: Climbed, made: Made) -> Document:
         about=(
             f"rung {limits.lowest} or above, {limits.minutes:g} minutes of steps,"
             f" {'the client may change' if limits.client else 'the client stays as it is'}"
-            f"{', so may settings of the machine' * limits.host}",
+            f"{', so may settings of the machine' * limits.host}"
+            f"{_pinned(limits.pinned)}",
             made.server,
             f"{plural(len(found.steps), 'step')}, {_spent(found)}",
         ),
@@ -123,6 +124,12 @@ def document(found: Climbed, made: Made) -> Document:
             Section("method", "Method", (Text(_ERRORS),)),
         ),
     )  # fmt: skip
+
+
+def _pinned(names: tuple[str, ...]) -> str:
+    if not names:
+        return ""
+    return f"; no stage changes {listed([f'`{one}`' for one in names])}"
 
 
 def _reached(found: Climbed, final: Judged, kept: str) -> Iterator[str]:

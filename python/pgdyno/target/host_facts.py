@@ -58,7 +58,7 @@ def host_facts(data: Path, folders: Iterable[str] = ()) -> HostFacts:
     usable = len(os.sched_getaffinity(0))
     return HostFacts(
         cpus=min(usable, math.ceil(cgroup_cpu_limit() or usable)),
-        memory_bytes=min(meminfo["MemTotal"], cgroup_memory_limit() or meminfo["MemTotal"]),
+        memory_bytes=memory_of(),
         huge_pages_free=_huge_pages_free(meminfo),
         huge_page_bytes=meminfo.get("Hugepagesize", 2 << 20),
         free_disk_bytes=shutil.disk_usage(folder).free,
@@ -110,6 +110,12 @@ _NO_LIMIT = 1 << 60  # version 1 writes a number of this order where there is no
 def cgroup_memory_limit(root: Path = _ROOT, process: str = "self") -> int | None:
     """The lowest memory limit above a process, cgroup v2 or v1; None where there is none."""
     return _lowest(_cgroup_texts("memory", "memory.max", "memory.limit_in_bytes", root, process))
+
+
+def memory_of(process: str = "self") -> int:
+    """Bytes of memory that a process may have: the host's, or what its control groups allow."""
+    total = read_meminfo(Path("/proc/meminfo").read_text())["MemTotal"]
+    return min(total, cgroup_memory_limit(process=process) or total)
 
 
 def cgroup_huge_limit(page_bytes: int, root: Path = _ROOT, process: str = "self") -> int | None:

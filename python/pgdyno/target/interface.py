@@ -21,9 +21,11 @@ from pgdyno.model.settings import ServerFacts, Setting
 from pgdyno.model.system_errors import as_pgdyno_error, told
 from pgdyno.model.workload import Workload, database_names
 from pgdyno.shell import OsUser
+from pgdyno.target.host_facts import memory_of
 from pgdyno.target.server_log import LogTail
 
-_ROOMY = "256MB"
+_ROOMY_BYTES = 256 << 20
+_CHECKS_SHARE = 96  # two checks at once, three processes, two hashes of twice work_mem: a quarter
 NO_ENVIRONMENT: Mapping[str, str] = MappingProxyType({})
 
 
@@ -155,7 +157,9 @@ def explained(target: Target) -> Iterator[None]:
 
 def own_work_mem(target: Target) -> str | None:
     """What a check may sort and hash in on a server of ours; None: another's gives what it has."""
-    return _ROOMY if target.facts_of(None).role is None else None
+    if target.facts_of(None).role is not None:
+        return None
+    return f"{min(_ROOMY_BYTES, memory_of() // _CHECKS_SHARE) >> 10}kB"
 
 
 class Target(Protocol):

@@ -17,7 +17,7 @@ import psycopg
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.server_host import Area, ServerHost
-from pgdyno.target.host_facts import cgroup_memory_limit, parent_of, process_started_s, read_meminfo
+from pgdyno.target.host_facts import memory_of, parent_of, process_started_s
 from pgdyno.target.role import OTHER_CLIENTS
 
 _QUERY: Final = f"""
@@ -58,7 +58,7 @@ def server_host_of(connection: Connection) -> ServerHost:
             # The backend must live while its process is looked at.
             pid = int(row[0]) if row else 0
             is_here = row is not None and is_backend(pid, str(row[1]), row[2])
-            memory = _memory_bytes(pid) if is_here else None
+            memory = memory_of(str(pid)) if is_here else None
     except psycopg.Error as error:
         raise TargetError(f"cannot ask the server where it is: {str(error).strip()}") from error
     return ServerHost() if row is None else _host(memory, row[3:])
@@ -146,8 +146,3 @@ def is_backend(pid: int, user: str, started_s: float | None) -> bool:
         return False
     is_named = title.startswith("postgres: ") and user in title
     return is_named and started_s is not None and abs(began_s - started_s) <= _START_SLACK_S
-
-
-def _memory_bytes(pid: int) -> int:
-    total = read_meminfo(Path("/proc/meminfo").read_text())["MemTotal"]
-    return min(total, cgroup_memory_limit(process=str(pid)) or total)

@@ -93,6 +93,46 @@ def test_a_server_that_is_not_ours_is_not_climbed_on(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def the_end(settings: dict[str, str], *pinned: str) -> dict[str, dict[str, str]]:
+    """Settings of the last run's stages, by stage, of a climb that begins with these."""
+    plan = load_plan({
+        "name": "p", "question": "Q?", "workload": {"kind": "tpcb"},
+        "protocol": {"checkpoints": "cycles"},
+        "stage": [{"name": "a", "why": "W.", "settings": settings}],
+    })  # fmt: skip
+    asked = ClimbAsked(plan.record, ClimbLimits(pinned=pinned))
+    found, left_out = climb._last_plan(asked, [tried("m", "wal_buffers", "32MB", 1.1, None)])
+    assert left_out == []
+    return {one.name: {held.name: held.value for held in one.settings} for one in found.stages}
+
+
+def test_profiles_at_the_end_are_not_held_down_by_what_the_first_stage_sets() -> None:
+    stages = the_end({"shared_buffers": "16MB", "deadlock_timeout": "2s"})
+    assert stages["climbed"]["shared_buffers"] == "16MB"
+    for name in ("tuned", "pgtune"):
+        assert stages[name]["shared_buffers"] not in ("16MB", "128MB")
+        assert stages[name]["deadlock_timeout"] == "2s", "which no profile has a value for"
+
+
+def test_what_is_pinned_stays_in_profiles_too() -> None:
+    stages = the_end({"shared_buffers": "160MB"}, "shared_buffers", "max_wal_size", "min_wal_size")
+    for name in ("tuned", "pgtune"):
+        assert stages[name]["shared_buffers"] == "160MB"
+        assert stages[name].get("max_wal_size", "1GB") == "1GB"
+        assert stages[name]["random_page_cost"] == "1.1"
+
+
+def test_a_setting_that_the_server_lacks_cannot_be_pinned(tmp_path: Path) -> None:
+    plan = load_plan({
+        "name": "p", "question": "Q?", "workload": {"kind": "tpcb"},
+        "stage": [{"name": "a", "why": "W."}],
+    })  # fmt: skip
+    with pytest.raises(PlanError, match="is no setting of PostgreSQL") as caught:
+        climb.climb(plan, limits=ClimbLimits(pinned=("max_wal_sizes",)), out=tmp_path / "c.sqlite")
+    assert caught.value.hint == "Did you mean max_wal_size?"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_end_has_what_was_kept_in_its_order_and_no_more() -> None:
     plan = load_plan({
         "name": "p", "question": "Q?", "workload": {"kind": "tpcb"},

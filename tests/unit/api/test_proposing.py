@@ -67,3 +67,23 @@ def test_of_a_plan_that_is_refused_all_stands_in_one_line() -> None:
     two = PlanError("follow-up plan: 2 errors\n  stage a: x cannot be set\n  stage a: y is wrong")
     assert against_follow_up(one) == "stage a: x cannot be set"
     assert against_follow_up(two) == "2 errors; stage a: x cannot be set; stage a: y is wrong"
+
+
+def test_a_move_that_changes_what_is_pinned_is_not_proposed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = RuleAnswer(4, "flush", "flushes", "finding", "F.", gain=Gain(1.4, 1.5, 1.6))
+    believed = Prediction(1.1, 1.0, 1.6, "flush")
+    found = [Candidate(moves()[name], limit, believed) for name in ("wal-buffers", "group-commit")]
+    monkeypatch.setattr(proposing, "candidates", lambda _: found)
+    path = write_miniature(tmp_path / "run.sqlite")
+
+    proposed = pgdyno.propose(path, "initdb", pinned=["wal_buffers", "commit_delay"])
+    assert proposed.facts.tries == ()
+    assert {one.move: one.why for one in proposed.facts.not_tried} == {
+        "wal-buffers": "it changes wal_buffers, which is pinned",
+        "group-commit": "it changes commit_delay, which is pinned",
+    }
+    assert [one.move for one in pgdyno.propose(path, "initdb").facts.tries] != []
+    with pytest.raises(PlanError, match="is no setting of PostgreSQL"):
+        pgdyno.propose(path, pinned=["wal_bufers"])

@@ -21,7 +21,7 @@ from pgdyno.analysis.plain import plain
 from pgdyno.api.experiments import plan as of_plan
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan, against_follow_up, load_follow_up
-from pgdyno.api.proposing import Proposal, proposal, stage_of
+from pgdyno.api.proposing import Proposal, proposal, require_settings, stage_of
 from pgdyno.api.runs import Experiment, Run
 from pgdyno.api.stage_machine import require_allowed
 from pgdyno.api.storing import Begun, begun, going_on, stored
@@ -40,12 +40,13 @@ from pgdyno.model.climb import (
 from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.manifest import Installation
 from pgdyno.model.progress import Noted
-from pgdyno.model.proposal import Allowed, Changed, NotTried
+from pgdyno.model.proposal import Changed, NotTried
 from pgdyno.model.settings import Rung
 from pgdyno.model.units import seconds_text
 from pgdyno.model.wording import listed, plural, small
 from pgdyno.plan.follow_up import TriedStage, follow_up
 from pgdyno.plan.schema.toml_text import toml_text
+from pgdyno.plan.settings.values import default_text
 from pgdyno.report import climb as report
 from pgdyno.trial.progress import Listener
 
@@ -71,7 +72,8 @@ def climb(
 
     Args:
         plan: Its first stage is where the climb begins; others are not looked at.
-        limits: The rung of durability that is allowed, and how long it may take.
+        limits: The rung of durability that is allowed, what stays as it is, and how long it may
+            take.
         out: The run file, a page goes beside it; the runs of its steps go into a folder of the same
             name. None: `runs/<time>-climb-<plan>.sqlite`.
         command: How to repeat it, as the run file keeps it.
@@ -81,7 +83,8 @@ def climb(
         The run; see `Run.climbed`.
 
     Raises:
-        PlanError: A running server is not ours to climb on, or the plan cannot be carried out.
+        PlanError: A running server is not ours to climb on, a pinned setting is none of the
+            server's, or the plan cannot be carried out.
         PgdynoError: See `run`; steps that ended are kept.
         Interrupted: Ctrl-C; the same.
     """
@@ -92,6 +95,7 @@ def climb(
             'Climb on a copy: a plan with kind = "installed" and that server\'s `bindir`.',
         )
     require_allowed(plan.stages[:1], allowed=limits.host)
+    require_settings(limits.pinned, plan)
     build = Installation(version=plan.server.version)
     new = begun("climb", f"climb-{plan.name}", command, out, build=build)
     if _folder(new.path).exists():
@@ -208,8 +212,7 @@ class _Climb:
 
     def _proposal(self, lowest: Rung) -> Proposal:
         run, stage = self._last()
-        limits = self._now.asked.limits
-        return proposal(run, stage, Allowed(lowest, limits.client, limits.host))
+        return proposal(run, stage, self._now.asked.limits.allowed(lowest))
 
     def _proposed(self) -> tuple[Step, Plan | None]:
         """The next step, and its plan; a step without tries is the end, and says why."""
@@ -392,15 +395,25 @@ def _last_plan(asked: ClimbAsked, kept: Sequence[Tried]) -> tuple[Plan, list[Not
         return load_follow_up(record, follow_up(record, record.stages[0], stages, lowest))
 
     left_out, found = [], plan()
+    pinned = _pinned(asked, found)
     for name in _RIVALS:
         why = f"What people would take: profile {name}."
-        stages.append(TriedStage(name, why, client=stages[0].client, profile=name))
+        stages.append(TriedStage(name, why, pinned, stages[0].client, profile=name))
         try:
             found = plan()
         except PgdynoError as error:
             stages.pop()
             left_out.append(NotTried(name, small(against_follow_up(error))))
     return found, left_out
+
+
+def _pinned(asked: ClimbAsked, known: Plan) -> dict[str, str]:
+    """What the first stage has of the settings that no stage changes."""
+    first = asked.plan.stages[0]
+    held = {one.name: one.value for one in first.settings}
+    names = asked.limits.pinned
+    values = {name: held.get(name) or default_text(known.server.knobs[name]) for name in names}
+    return {name: value for name, value in values.items() if value}
 
 
 def _made(run: Run) -> report.Made:
