@@ -20,6 +20,7 @@ from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.plan import Plan as PlanRecord
 from pgdyno.model.plan import Stage
 from pgdyno.model.proposal import Allowed, Changed, NotTried, Proposed, Try
+from pgdyno.model.settings import ServerKnob
 from pgdyno.model.text import one_line
 from pgdyno.model.wording import listed, small
 from pgdyno.plan.estimate.needs import huge_pages_needed
@@ -29,7 +30,7 @@ from pgdyno.plan.resolve.profile import size_profile
 from pgdyno.plan.settings.allowed import out_of_reach
 from pgdyno.plan.settings.checkpoints import shapes_cycle
 from pgdyno.plan.settings.configured import Configured
-from pgdyno.plan.settings.values import BadValue, canonical, default_text
+from pgdyno.plan.settings.values import BadValue, canonical, default_text, number_of
 from pgdyno.report.proposal import lines
 from pgdyno.store.run_file import as_written
 
@@ -185,11 +186,7 @@ def _changes(move: Move, base: Stage, known: Plan) -> tuple[Changed, ...]:
     for one in sized:
         knob = known.server.knobs[one.name]
         now = before.get(one.name) or default_text(knob) or ""
-        try:
-            same = bool(now) and canonical(knob, now) == canonical(knob, one.value)
-        except BadValue:
-            same = now == one.value
-        if not same:
+        if not _has(knob, now, one.value, move.direction):
             found.append(Changed(one.name, now, one.value))
     load = base.workload
     for key, wanted in move.client.items():
@@ -197,6 +194,19 @@ def _changes(move: Move, base: Stage, known: Plan) -> tuple[Changed, ...]:
         if str(held) != str(wanted):
             found.append(Changed(key, str(held), str(wanted), of_client=True))
     return tuple(found)
+
+
+def _has(knob: ServerKnob, now: str, wanted: str, direction: str | None) -> bool:
+    """Whether a setting has a value already, or more, or less, where the move leads there."""
+    try:
+        if now and canonical(knob, now) == canonical(knob, wanted):
+            return True
+        if direction is None or not now:
+            return False
+        less = number_of(knob, now) < number_of(knob, wanted)
+    except BadValue:
+        return now == wanted
+    return less is (direction == "down")
 
 
 def _of_machine(move: Move, base: Stage, known: Plan) -> list[Changed]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -30,8 +31,8 @@ class HostSetting(Table):
 class Move(Profile):
     """Keys of a profile, and those described at the head of `data/moves/larger-buffers.toml`."""
 
-    limits: tuple[str, ...] = Field(min_length=1)
-    takes: float = Field(gt=0, le=1)
+    takes: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(min_length=1)
+    direction: Literal["up", "down"] | None = None
     setting: dict[str, ProfileSetting] = Field({})
     client: dict[str, str | int | float | bool] = Field({})
     host: dict[str, HostSetting] = Field({})

@@ -59,7 +59,7 @@ def _found(answers: Sequence[RuleAnswer]) -> RuleAnswer | None:
 
 def _best(move: Move, found: Sequence[RuleAnswer]) -> Candidate | None:
     """Against the limit, of those that it is against, where it is believed to bring most."""
-    against = [one for one in found if one.name in move.limits]
+    against = [one for one in found if one.name in move.takes]
     made = [Candidate(move, one, _predicted(move, one)) for one in against]
     return max(made, key=lambda one: one.predicted.ratio, default=None)
 
@@ -69,5 +69,8 @@ def _predicted(move: Move, answer: RuleAnswer) -> Prediction:
     assert answer.gain is not None
     high = max(answer.gain.high, answer.gain.bound)
     return Prediction(
-        round(answer.gain.bound**move.takes, _DIGITS), 1.0, round(high, _DIGITS), answer.name
+        round(answer.gain.bound ** move.takes[answer.name], _DIGITS),
+        1.0,
+        round(high, _DIGITS),
+        answer.name,
     )

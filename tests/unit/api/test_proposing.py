@@ -10,12 +10,13 @@ import pytest
 import pgdyno
 from pgdyno.analysis.diagnosis_facts import Gain, RuleAnswer
 from pgdyno.api import proposing
-from pgdyno.api.planning import Plan, against_follow_up
+from pgdyno.api.planning import Plan, against_follow_up, load_plan
 from pgdyno.catalog import moves
 from pgdyno.diagnosis.moves import Candidate
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan as PlanRecord
-from pgdyno.model.proposal import Prediction
+from pgdyno.model.proposal import Allowed, NotTried, Prediction
+from pgdyno.model.settings import Origin, OriginKind, Rung, Setting
 from pgdyno.plan.resolve.builds import NO_BUILDS
 from tests.data.miniature import write_miniature
 from tests.data.servers import HOST, running
@@ -69,21 +70,51 @@ def test_of_a_plan_that_is_refused_all_stands_in_one_line() -> None:
     assert against_follow_up(two) == "2 errors; stage a: x cannot be set; stage a: y is wrong"
 
 
-def test_a_move_that_changes_what_is_pinned_is_not_proposed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limit = RuleAnswer(4, "flush", "flushes", "finding", "F.", gain=Gain(1.4, 1.5, 1.6))
-    believed = Prediction(1.1, 1.0, 1.6, "flush")
-    found = [Candidate(moves()[name], limit, believed) for name in ("wal-buffers", "group-commit")]
-    monkeypatch.setattr(proposing, "candidates", lambda _: found)
-    path = write_miniature(tmp_path / "run.sqlite")
+def a_plan() -> Plan:
+    return load_plan({
+        "name": "p", "question": "Q?", "workload": {"kind": "tpcb"},
+        "stage": [{"name": "a", "why": "W."}],
+    })  # fmt: skip
 
-    proposed = pgdyno.propose(path, "initdb", pinned=["wal_buffers", "commit_delay"])
-    assert proposed.facts.tries == ()
-    assert {one.move: one.why for one in proposed.facts.not_tried} == {
-        "wal-buffers": "it changes wal_buffers, which is pinned",
-        "group-commit": "it changes commit_delay, which is pinned",
+
+def test_a_move_that_changes_what_is_pinned_is_not_proposed() -> None:
+    plan = a_plan()
+    limit = RuleAnswer(4, "flush", "flushes", "finding", "F.", gain=Gain(1.4, 1.5, 1.6))
+    one = Candidate(moves()["group-commit"], limit, Prediction(1.1, 1.0, 1.6, "flush"))
+    said = {
+        pinned: proposing._tried(
+            one, plan.record, plan.stages[0], plan, Allowed(Rung.D0, pinned=pinned)
+        )
+        for pinned in ((), ("wal_buffers",), ("commit_delay",), ("commit_siblings", "commit_delay"))
     }
-    assert [one.move for one in pgdyno.propose(path, "initdb").facts.tries] != []
+    assert [type(found) for found in said.values()] == [tuple, tuple, NotTried, NotTried]
+    refused = [found.why for found in said.values() if isinstance(found, NotTried)]
+    assert refused == [
+        "it changes commit_delay, which is pinned",
+        "it changes commit_delay and commit_siblings, which are pinned",
+    ]
     with pytest.raises(PlanError, match="is no setting of PostgreSQL"):
-        pgdyno.propose(path, pinned=["wal_bufers"])
+        proposing.require_settings(["wal_bufers"], plan)
+
+
+@pytest.mark.parametrize(
+    ("move", "held", "proposed"),
+    [
+        ("smaller-memory", "128MB", None),
+        ("smaller-memory", "100GB", "shared_buffers"),
+        ("larger-buffers", "100GB", None),
+        ("larger-buffers", "128MB", "shared_buffers"),
+        ("wal-buffers", "-1", "wal_buffers"),
+        ("wal-buffers", "128MB", None),
+    ],
+)
+def test_a_move_to_more_takes_nothing_away_and_one_to_less_adds_nothing(
+    move: str, held: str, proposed: str | None
+) -> None:
+    """*Less shared memory* would have set 2.4 GB where there were 128 MB."""
+    plan = a_plan()
+    name = "wal_buffers" if move == "wal-buffers" else "shared_buffers"
+    held_there = (Setting(name, held, Origin(OriginKind.PLAN, "")),)
+    base = replace(plan.stages[0], settings=held_there)
+    changes = proposing._changes(moves()[move], base, plan)
+    assert [one.name for one in changes] == ([proposed] if proposed else [])

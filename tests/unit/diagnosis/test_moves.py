@@ -31,7 +31,7 @@ def names(*windows: WindowFacts) -> list[str]:
 
 
 def test_every_move_is_against_rules_there_are_and_every_rule_has_one_or_a_reason() -> None:
-    against = {limit for move in moves().values() for limit in move.limits}
+    against = {limit for move in moves().values() for limit in move.takes}
     assert against <= rules().keys()
     assert rules().keys() - against == WITHOUT.keys()
 
@@ -51,7 +51,7 @@ def test_what_a_window_finds_has_its_moves_and_the_belief_is_within_the_bound(li
     (diagnosed,) = diagnose_stages([StageWindows("s", (PLANTED[limit],))])
     assert diagnosed.window is not None
     found = candidates(diagnosed)
-    mine = [one for one in found if limit in one.move.limits]
+    mine = [one for one in found if limit in one.move.takes]
     assert mine, diagnosed.sentence
     for one in found:
         gain = diagnosed.window.answer(one.against.name).gain
