@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pgdyno.model.climb import ClimbAsked, Climbed, ClimbLimits, Found, Judged, Step, Tried
+from pgdyno.model.climb import (
+    ClimbAsked,
+    Climbed,
+    ClimbLimits,
+    Effect,
+    Found,
+    Judged,
+    Left,
+    Seen,
+    Step,
+    Tried,
+)
 from pgdyno.model.proposal import Changed, NotTried, Prediction, Try
 from pgdyno.model.settings import Rung
 from pgdyno.report.climb import Made
@@ -27,14 +38,24 @@ def tried(move: str, name: str, value: str, believed: float, got: Found | None) 
     return Tried(
         move, move, f"Why {move} may help.", "the flush of WAL at commit", Rung.D0,
         (Changed(name, "default", value),), Prediction(believed, 1.0, 1.7, "flush"), got,
+        () if got is None else EFFECTS,
     )  # fmt: skip
+
+
+EFFECTS = (Effect("server_cpu_us", 312.4, 290.1), Effect("wal_bytes", 5 << 10, 4 << 10),
+           Effect("p99_ns", 25_600_000, 19_800_000, "new_order"))  # fmt: skip
+BEHIND = Seen(("the flush of WAL at commit: in flushes of WAL 41% (39% to 43%, limit 25%)",),
+              ("the client", "reading pages"), ("dead rows that vacuum leaves",))  # fmt: skip
+LEFT = (Left("the flush of WAL at commit", "about ×1.14 (1.10 to 1.18), or more",
+             ("more connections", "WAL on a device of its own")),
+        Left("dead rows that vacuum leaves", "at most ×1.05 (1.01 to 1.09)", ()))  # fmt: skip
 
 
 def a_step(number: int, base: str, *moves: Tried, accepted: str | None) -> Step:
     """A step of ten minutes."""
     return Step(f"step-{number}.sqlite", f"20261126-12{number}000-demo-next", base, SEEN, moves,
                 (NotTried("async-commit", "it stands on rung D2, D0 is allowed"),), accepted,
-                600.0)  # fmt: skip
+                600.0, 12, BEHIND)  # fmt: skip
 
 
 STEPS = (
@@ -66,7 +87,7 @@ BEYOND = Try("async-commit", "Commits do not wait for the disk.", "the flush of 
 def a_climb(beyond: str = "async-commit") -> Climbed:
     """One that came to its end; `beyond` is what a lower rung would try."""
     plan = a_plan(CHARACTERS, 3)
-    start = Step("start.sqlite", "20261126-120000-demo-next", "initdb", "", (), (), None, 90.0)
+    start = Step("start.sqlite", "20261126-120000-demo-next", "initdb", "", (), (), None, 90.0, 3)
     without = Judged(
         "without.sqlite", "20261126-130000-demo-next",
         ("larger-buffers", "without-flush-by-write", "without-larger-buffers"),
@@ -77,12 +98,12 @@ def a_climb(beyond: str = "async-commit") -> Climbed:
         (found("initdb", 1.21, "better", 8), found("initdb", 1.14, "better", 8)),
         (NotTried("pgtune", "the disk has not enough room"),),
         ("`climbed` is 21% faster than `initdb`, and nothing is lost.",),
-        (found("tuned", 1.061, "better", 8),),
+        (found("tuned", 1.061, "better", 8),), 1200.0, 24,
     )  # fmt: skip
     return Climbed(
         ClimbAsked(plan, ClimbLimits(minutes=60.0)), start, STEPS,
-        f"{SEEN} What is against it was tried and did not help: group-commit.",
-        ("larger-buffers",), without, final, (replace(BEYOND, move=beyond),),
+        f"{SEEN} What is against it was tried: group-commit is not shown to help.",
+        ("larger-buffers",), without, final, (replace(BEYOND, move=beyond),), LEFT,
     )  # fmt: skip
 
 
@@ -92,4 +113,4 @@ def broken_off() -> Climbed:
     under_way = replace(STEPS[1], run="", tried=tuple(replace(one, found=None)
                         for one in STEPS[1].tried), accepted=None, seconds=None)  # fmt: skip
     return replace(whole, steps=(STEPS[0], under_way), stopped=None, kept=(), without=None,
-                   final=None, beyond=())  # fmt: skip
+                   final=None, beyond=(), left=())  # fmt: skip

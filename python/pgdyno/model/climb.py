@@ -51,6 +51,34 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Effect:
+    """What a move changed besides throughput: medians of the stage it builds on, and of its own."""
+
+    name: str  # a cost of a transaction (`server_cpu_us`, `wal_bytes`, `read_bytes`), or `p99_ns`
+    before: float
+    after: float
+    kind: str = ""  # of transaction, whose p99 it is
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What stands behind a step's sentence about its limit."""
+
+    proof: tuple[str, ...] = ()  # the figures of each limit that is named
+    cleared: tuple[str, ...] = ()  # titles of classes
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What still takes time at the end."""
+
+    title: str  # of the class
+    gain: str  # what its absence could bring
+    no_settings: tuple[str, ...]  # what is against it and no setting of the server
+
+
+@dataclass(frozen=True, slots=True)
 class Tried:
     """A move that was tried in a step."""
 
@@ -62,6 +90,7 @@ class Tried:
     changes: tuple[Changed, ...]
     predicted: Prediction
     found: Found | None = None  # None: not measured yet
+    effects: tuple[Effect, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +105,8 @@ class Step:
     not_tried: tuple[NotTried, ...]
     accepted: str | None = None  # the move that was kept; None: none
     seconds: float | None = None  # that it took; None: it did not end
+    trials: int = 0  # that were measured
+    behind: Seen = Seen()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +120,8 @@ class Judged:
     left_out: tuple[NotTried, ...]  # stages that cannot be carried out here
     plain: tuple[str, ...] = ()  # what the run's own report says of the second, in plain words
     beside: tuple[Found, ...] = ()  # the second against each of those after it
+    seconds: float = 0.0  # that it took
+    trials: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +144,7 @@ class Climbed:
     without: Judged | None = None  # the best stage, and it without each of its moves
     final: Judged | None = None  # the first stage, the best one, and those that people would take
     beyond: tuple[Try, ...] = ()  # moves of lower rungs against what limits it in the end
+    left: tuple[Left, ...] = ()  # what limits it in the end, the largest first
 
     @property
     def accepted(self) -> tuple[Tried, ...]:

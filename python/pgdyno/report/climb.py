@@ -8,10 +8,12 @@ from dataclasses import asdict, dataclass
 from rich.console import Group, RenderableType
 from rich.text import Text as Line
 
+from pgdyno.analysis import words
+from pgdyno.analysis.efficiency import METRICS
 from pgdyno.analysis.plain import outcome
-from pgdyno.model.climb import Climbed, Found, Judged, Step, Tried
+from pgdyno.model.climb import Climbed, Effect, Found, Judged, Left, Step, Tried
 from pgdyno.model.text import json_document
-from pgdyno.model.units import seconds_text, times_text
+from pgdyno.model.units import ns_text, seconds_text, times_text
 from pgdyno.model.wording import capital, listed, plural
 from pgdyno.report.document import (
     Block,
@@ -38,6 +40,10 @@ class Made:
 
 
 _TONES: dict[str, Tone] = {"better": "good", "worse": "bad", "equivalent": "quiet"}
+_LEFT = (
+    "Of the stage that the climb ended at: what each of these would bring if it cost no time, found"
+    " by diagnosis and not proved."
+)
 _ERRORS = (
     "Each step is judged by the plan's own rule, at 5% for all of its comparisons together. What is"
     " kept after many tries looks better than it is, so that only the last rounds, which are fresh,"
@@ -77,6 +83,7 @@ def sentences(found: Climbed) -> Iterator[str]:
         yield f"The climb was broken off after {plural(len(found.steps), 'step')}."
     elif not found.accepted:
         yield f"Nothing that was tried is shown to be better than {first}."
+        yield from _rivals_alone(found.final)
     elif found.final is None:
         yield f"{capital(kept or listed([o.move for o in found.accepted]))} helped, step by step."
     else:
@@ -121,6 +128,7 @@ def document(found: Climbed, made: Made) -> Document:
             *_last(found),
             *_futile(found),
             *_beyond(found),
+            *_left(found),
             Section("method", "Method", (Text(_ERRORS),)),
         ),
     )  # fmt: skip
@@ -145,6 +153,14 @@ def _reached(found: Climbed, final: Judged, kept: str) -> Iterator[str]:
     )
 
 
+def _rivals_alone(final: Judged | None) -> Iterator[str]:
+    """What people would take instead, beside the first stage, where nothing was reached."""
+    if final is None:
+        return
+    for name, one in zip(final.stages[1:], final.found, strict=True):
+        yield f"{outcome(name, one.base, one.verdict, one.ratio).removesuffix('.')}: {_ratio(one)}."
+
+
 def _beside_rivals(final: Judged) -> Iterator[str]:
     """What was reached beside each profile that people would take instead."""
     for one in final.beside:
@@ -162,7 +178,10 @@ def _off(found: Climbed) -> list[float | None]:
 
 
 def _spent(found: Climbed) -> str:
-    return seconds_text(sum(one.seconds or 0.0 for one in found.steps))
+    """Trials, and the time that they took with all that belongs to them."""
+    parts = [one for one in (found.start, *found.steps, found.without, found.final) if one]
+    trials, seconds = sum(one.trials for one in parts), sum(one.seconds or 0.0 for one in parts)
+    return f"{plural(trials, 'trial')} in {seconds_text(seconds)}"
 
 
 def _step_lines(found: Climbed) -> Iterator[str]:
@@ -186,13 +205,41 @@ def _got(one: Tried) -> str:
 
 def _section(number: int, step: Step) -> Section:
     title = f"{number}. {capital(listed([one.move for one in step.tried]))}"
+    effects = tuple(line for one in step.tried if (line := _effects(one)))
     blocks: list[Block] = [
         Text(f"Seen: {step.seen} (stage {step.base})"),
+        *_behind(step),
         *(_believed(one) for one in step.tried),
         _table(step),
+        *([Points(effects)] if effects else ()),
         Text(_now(step)),
     ]
     return Section(f"step-{number}", title, tuple(blocks))
+
+
+def _behind(step: Step) -> Iterator[Points]:
+    """The figures of what is named, and what it is not."""
+    behind = step.behind
+    lines = [f"Proof: {one}." for one in behind.proof]
+    lines += [f"Cleared: {listed(behind.cleared)}."] if behind.cleared else []
+    lines += [f"Not known: {listed(behind.unknown)}."] if behind.unknown else []
+    if lines:
+        yield Points(tuple(lines))
+
+
+def _effects(one: Tried) -> str:
+    """What a move changed besides throughput; empty where that was not measured."""
+    parts = [_effect(effect) for effect in one.effects]
+    return f"A transaction with {one.move}: {'; '.join(parts)}." if parts else ""
+
+
+def _effect(one: Effect) -> str:
+    if one.kind:
+        return f"p99 of {words.kind(one.kind)} {ns_text(one.after)} (before {ns_text(one.before)})"
+    metric = next(each for each in METRICS if each.name == one.name)
+    unit = f" {metric.unit}" if metric.unit else ""
+    after, before = metric.text(one.after), metric.text(one.before)
+    return f"{metric.head} {after}{unit} (before {before}{unit})"
 
 
 def _believed(one: Tried) -> Points:
@@ -260,7 +307,8 @@ def _last(found: Climbed) -> tuple[Section, ...]:
     left = [
         Text(f"Profile {one.move} is not beside it: {one.why}.") for one in found.final.left_out
     ]
-    return (Section("final", "What was reached, on fresh rounds", (_judged(found.final), *left)),)
+    measured = (_judged(found.final),) if found.final.run_file else ()
+    return (Section("final", "What was reached, on fresh rounds", (*measured, *left)),)
 
 
 def _judged(one: Judged) -> Table:
@@ -286,8 +334,26 @@ def _futile(found: Climbed) -> tuple[Section, ...]:
     if not rows:
         return ()
     heads = columns("move", "step", "believed", "got", "verdict")
-    return (Section("futile", "What did not help", (Table("All tries that were not kept", heads,
-                                                          rows),)),)  # fmt: skip
+    table = Table("All tries that were not kept", heads, rows)
+    return (Section("futile", "What is not shown to help", (table,)),)
+
+
+def _left(found: Climbed) -> tuple[Section, ...]:
+    if not found.left:
+        return ()
+    lines = tuple(
+        f"{capital(one.title)}: without it {one.gain}. {_no_settings(one)}" for one in found.left
+    )
+    return (
+        Section("left", "What takes time in the end, and what no setting reaches",
+                (Text(_LEFT), Points(lines))),
+    )  # fmt: skip
+
+
+def _no_settings(one: Left) -> str:
+    if not one.no_settings:
+        return "Nothing but settings is known to be against it."
+    return f"Against it, and no setting of the server: {listed(one.no_settings)}."
 
 
 def _beyond(found: Climbed) -> tuple[Section, ...]:

@@ -101,7 +101,8 @@ def the_end(settings: dict[str, str], *pinned: str) -> dict[str, dict[str, str]]
         "stage": [{"name": "a", "why": "W.", "settings": settings}],
     })  # fmt: skip
     asked = ClimbAsked(plan.record, ClimbLimits(pinned=pinned))
-    found, left_out = climb._last_plan(asked, [tried("m", "wal_buffers", "32MB", 1.1, None)])
+    reached = climb._climbed([tried("m", "wal_buffers", "32MB", 1.1, None)])
+    found, left_out = climb._last_plan(asked, [reached])
     assert left_out == []
     return {one.name: {held.name: held.value for held in one.settings} for one in found.stages}
 
@@ -141,7 +142,8 @@ def test_the_end_has_what_was_kept_in_its_order_and_no_more() -> None:
     kept = [tried(move, "wal_buffers", value, 1.1, None) for move, value in
             (("first", "32MB"), ("second", "64MB"))]  # fmt: skip
     for moves in (kept, kept[1:]):  # the first is not missed, and has no say in the second
-        found, _ = climb._last_plan(ClimbAsked(plan.record, ClimbLimits()), moves)
+        asked = ClimbAsked(plan.record, ClimbLimits())
+        found, _ = climb._last_plan(asked, [climb._climbed(moves)])
         assert [one.name for one in found.stages[:2]] == ["a", "climbed"]
         settings = {one.name: one.value for one in found.stages[1].settings}
         assert settings == {"work_mem": "8MB", "wal_buffers": "64MB"}

@@ -71,8 +71,47 @@ def test_what_is_not_missed_and_what_did_not_help_are_told() -> None:
     text = report.render_md(a_climb(), MADE)
     assert "Flush-by-write is not missed, and left out from here on." in text
     assert "Profile pgtune is not beside it: the disk has not enough room." in text
-    futile = text[text.index("What did not help") :]
+    futile = text[text.index("What is not shown to help") :]
     assert futile.count("group-commit") == 2
+
+
+def test_a_step_has_its_proof_what_was_cleared_and_what_a_transaction_costs_then() -> None:
+    text = report.render_md(a_climb(), MADE)
+    step = text[text.index("1. Flush-by-write") : text.index("2. Larger-buffers")]
+    assert "Proof: the flush of WAL at commit: in flushes of WAL 41%" in step
+    assert "Cleared: the client and reading pages." in step
+    assert "Not known: dead rows that vacuum leaves." in step
+    assert (
+        "A transaction with flush-by-write: server CPU 290 µs (before 312 µs); WAL 4.00 KiB (before"
+        " 5.00 KiB); p99 of New-Order 19.8 ms (before 25.6 ms)."
+    ) in step
+    assert "63 trials in 51 min 30 s" in text, (
+        "3 where it begins, 12 in each step, and 24 at the end"
+    )
+
+
+def test_what_no_setting_reaches_is_told_at_the_end() -> None:
+    text = report.render_md(a_climb(), MADE)
+    assert "Against it, and no setting of the server: more connections and WAL on a device" in text
+    assert "Nothing but settings is known to be against it." in text
+    assert "no setting reaches" not in report.render_md(broken_off(), MADE)
+
+
+def test_where_nothing_helped_people_learn_whether_the_profiles_do() -> None:
+    whole = a_climb()
+    assert whole.final is not None
+    final = replace(
+        whole.final, stages=("initdb", "tuned"), found=(found_of("initdb", 1.1, "better"),),
+        plain=(), beside=(),
+    )  # fmt: skip
+    nothing = tuple(replace(one, accepted=None) for one in whole.steps)
+    first, second, third, *_ = report.sentences(replace(whole, steps=nothing, final=final))
+    assert first == "Nothing that was tried is shown to be better than initdb."
+    assert second == "`tuned` is 10% faster than `initdb`: ×1.100 (1.078 to 1.122)."
+    assert third.startswith("The climb ended there: ")
+    alone = replace(final, run_file="", stages=("initdb",), found=())
+    text = report.render_md(replace(whole, steps=nothing, final=alone), MADE)
+    assert "Profile pgtune is not beside it: the disk has not enough room." in text
 
 
 def test_one_that_was_broken_off_says_how_far_it_came() -> None:

@@ -19,6 +19,7 @@ from pgdyno.analysis.facts import Comparison, StageFacts
 from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.plain import plain
 from pgdyno.api.experiments import plan as of_plan
+from pgdyno.api.experiments.climb_seen import effects, left, seen
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan, against_follow_up, load_follow_up
 from pgdyno.api.proposing import Proposal, proposal, require_settings, stage_of
@@ -136,8 +137,6 @@ class _Climb:
             self._begin()
         while self._now.stopped is None:
             self._step()
-        if not self._now.accepted:
-            return
         if self._now.without is None and len(self._now.accepted) > 1:
             self._strip()
         if self._now.final is None:
@@ -173,7 +172,17 @@ class _Climb:
         self._put(
             replace(
                 self._now,
-                start=Step("start.sqlite", run.info.ident, first.name, "", (), (), None, seconds),
+                start=Step(
+                    "start.sqlite",
+                    run.info.ident,
+                    first.name,
+                    "",
+                    (),
+                    (),
+                    None,
+                    seconds,
+                    run.facts.trials_finished,
+                ),
             )
         )
 
@@ -228,7 +237,7 @@ class _Climb:
             for one in chosen
         )  # fmt: skip
         step = Step(f"step-{number}.sqlite", "", facts.stage, facts.sentence, tried,
-                    facts.not_tried)  # fmt: skip
+                    facts.not_tried, behind=seen(*self._last()))  # fmt: skip
         if not chosen:
             return replace(step, seen=_nothing_left(found, refused, limits.lowest)), None
         return step, found.plan(*(one.move for one in chosen))
@@ -243,8 +252,8 @@ class _Climb:
         stages = [_without(one) for one in self._now.accepted]
         plan = load_follow_up(record, follow_up(record, best, stages, limits.lowest))
         self._on_event(Noted(f"Without each of {listed([o.move for o in self._now.accepted])}."))
-        run, _ = self._measured("without.sqlite", plan)
-        judged = _judged("without.sqlite", run, ())
+        run, seconds = self._measured("without.sqlite", plan)
+        judged = _judged("without.sqlite", run, (), seconds)
         gone = {
             stage.name
             for stage, found in zip(stages, judged.found, strict=True)
@@ -254,24 +263,32 @@ class _Climb:
         self._put(replace(self._now, without=judged, kept=kept))
 
     def _judge(self) -> None:
-        """The first stage, the best one and those that people would take, on fresh rounds."""
+        """The first stage, the best one and those that people would take, on fresh rounds.
+
+        Where nothing helped, whether these do is asked all the same.
+        """
         asked, limits = self._now.asked, self._now.asked.limits
         if self._now.without is None:
             self._put(replace(self._now, kept=tuple(one.move for one in self._now.accepted)))
         kept = [one for one in self._now.accepted if one.move in self._now.kept]
-        plan, left_out = _last_plan(asked, kept)
-        with Folder.made(self._folder) as folder:
-            folder.write(PLAN_FILE, _plan_file(asked, kept))
+        reached = [_climbed(kept)] if self._now.accepted else []
+        plan, left_out = _last_plan(asked, reached)
+        if reached:
+            with Folder.made(self._folder) as folder:
+                folder.write(PLAN_FILE, _plan_file(asked, kept))
+        if len(plan.stages) == 1:
+            final = Judged("", "", (plan.stages[0].name,), (), tuple(left_out))
+            self._put(replace(self._now, final=final, left=left(*self._last())))
+            return
         self._on_event(Noted("The end: what was reached, beside where it began, on fresh rounds."))
-        run, _ = self._measured("final.sqlite", plan)
+        run, seconds = self._measured("final.sqlite", plan)
         beyond = [one for one in self._proposal(Rung.D6).facts.tries if one.rung > limits.lowest]
-        first, best, *rivals = run.facts.stages
-        final = replace(
-            _judged("final.sqlite", run, tuple(left_out)),
-            plain=plain((first, best)),
-            beside=tuple(_as_found(run.compare(best.name, one.name)) for one in rivals),
-        )
-        self._put(replace(self._now, final=final, beyond=tuple(beyond)))
+        final, best = _judged("final.sqlite", run, tuple(left_out), seconds), run.facts.stages[0]
+        if reached:
+            first, best, *rivals = run.facts.stages
+            beside = tuple(_as_found(run.compare(best.name, one.name)) for one in rivals)
+            final = replace(final, plain=plain((first, best)), beside=beside)
+        self._put(replace(self._now, final=final, beyond=tuple(beyond), left=left(run, best.name)))
 
 
 def _over(plan: Plan, now: Climbed) -> str | None:
@@ -292,7 +309,8 @@ def _nothing_left(found: Proposal, refused: set[str], lowest: Rung) -> str:
     facts = found.facts
     tried = sorted(one.move for one in facts.tries if one.move in refused)
     if tried:
-        return f"{facts.sentence} What is against it was tried and did not help: {listed(tried)}."
+        shown = "is not shown to help" if len(tried) == 1 else "are not shown to help"
+        return f"{facts.sentence} What is against it was tried: {listed(tried)} {shown}."
     return f"{facts.sentence} No move on rung {lowest} or above is against that."
 
 
@@ -309,7 +327,11 @@ def _refused_since(now: Climbed) -> set[str]:
 def _outcome(step: Step, run: Run, seconds: float) -> Step:
     """The step with what its run found, and the move that is kept."""
     stages = {one.name: one for one in run.facts.stages}
-    tried = tuple(replace(one, found=_found(stages[one.stage])) for one in step.tried)
+    tried = tuple(
+        replace(one, found=_found(stages[one.stage]),
+                effects=effects(stages[step.base], stages[one.stage]))
+        for one in step.tried
+    )  # fmt: skip
     better = [
         one
         for one in tried
@@ -318,7 +340,7 @@ def _outcome(step: Step, run: Run, seconds: float) -> Step:
     best = max(better, key=lambda one: one.found.ratio or 0.0 if one.found else 0.0, default=None)
     return replace(
         step, run=run.info.ident, tried=tried, accepted=best.move if best else None,
-        seconds=seconds + (step.seconds or 0.0),
+        seconds=seconds + (step.seconds or 0.0), trials=run.facts.trials_finished,
     )  # fmt: skip
 
 
@@ -342,11 +364,12 @@ def _as_found(one: Comparison) -> Found:
     return Found(one.base, one.ratio, one.low, one.high, one.verdict, one.reason, one.rounds)
 
 
-def _judged(name: str, run: Run, left_out: tuple[NotTried, ...]) -> Judged:
+def _judged(name: str, run: Run, left_out: tuple[NotTried, ...], seconds: float) -> Judged:
     stages = run.facts.stages
     return Judged(
         name, run.info.ident, tuple(one.name for one in stages),
-        tuple(_found(one) for one in stages[1:]), left_out,
+        tuple(_found(one) for one in stages[1:]), left_out, seconds=seconds,
+        trials=run.facts.trials_finished,
     )  # fmt: skip
 
 
@@ -386,10 +409,10 @@ def _plan_file(asked: ClimbAsked, kept: Sequence[Tried]) -> str:
     return toml_text({**document, "name": f"{record.name}-climbed"})
 
 
-def _last_plan(asked: ClimbAsked, kept: Sequence[Tried]) -> tuple[Plan, list[NotTried]]:
-    """First stage, that with all that was kept, and the profiles that can be carried out here."""
+def _last_plan(asked: ClimbAsked, reached: list[TriedStage]) -> tuple[Plan, list[NotTried]]:
+    """First stage, what was reached if anything, and the profiles that can be carried out here."""
     record, lowest = asked.plan, asked.limits.lowest
-    stages = [_climbed(kept)]
+    stages, client = list(reached), reached[0].client if reached else {}
 
     def plan() -> Plan:
         return load_follow_up(record, follow_up(record, record.stages[0], stages, lowest))
@@ -398,7 +421,7 @@ def _last_plan(asked: ClimbAsked, kept: Sequence[Tried]) -> tuple[Plan, list[Not
     pinned = _pinned(asked, found)
     for name in _RIVALS:
         why = f"What people would take: profile {name}."
-        stages.append(TriedStage(name, why, pinned, stages[0].client, profile=name))
+        stages.append(TriedStage(name, why, pinned, client, profile=name))
         try:
             found = plan()
         except PgdynoError as error:
@@ -421,10 +444,7 @@ def _made(run: Run) -> report.Made:
 
 
 EXPERIMENT = Experiment(
-    lambda run: (
-        run.climbed.stopped is not None
-        and (run.climbed.final is not None or not run.climbed.accepted)
-    ),
+    lambda run: run.climbed.stopped is not None and run.climbed.final is not None,
     {
         "html": lambda run: report.render_html(run.climbed, _made(run)),
         "md": lambda run: report.render_md(run.climbed, _made(run)),
