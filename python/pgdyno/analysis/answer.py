@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pgdyno.analysis import words
 from pgdyno.analysis.answer_facts import Answer, Doubt, confidence_of
+from pgdyno.analysis.cpu_speed import uneven
 from pgdyno.analysis.credit import credit_against
 from pgdyno.analysis.cycle_facts import CycleFacts
 from pgdyno.analysis.facts import (
@@ -242,6 +243,8 @@ def further_doubts(
         for one in stages
         if one.twin_of and one.to_first and one.to_first.verdict in ("better", "worse")
     ]
+    if slower := uneven(stages):
+        doubts.append(slower)
     if placement.verdict == "finding":
         doubts.append(Doubt(
             placement.fact, grave=False,

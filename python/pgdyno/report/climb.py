@@ -82,7 +82,10 @@ def sentences(found: Climbed) -> Iterator[str]:
     if found.stopped is None:
         yield f"The climb was broken off after {plural(len(found.steps), 'step')}."
     elif not found.accepted:
-        yield f"Nothing that was tried is shown to be better than {first}."
+        yield (
+            f"Nothing that was tried is shown to be better than {first}." if found.steps
+            else "Nothing was tried."
+        )  # fmt: skip
         yield from _rivals_alone(found.final)
     elif found.final is None:
         yield f"{capital(kept or listed([o.move for o in found.accepted]))} helped, step by step."

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from pgdyno.api.experiments import climb
 from pgdyno.api.planning import load_plan
 from pgdyno.api.runs import Run
-from pgdyno.model.climb import FUTILE_MAX, ClimbAsked, ClimbLimits
+from pgdyno.model.climb import FUTILE_MAX, ClimbAsked, Climbed, ClimbLimits, Seen
 from pgdyno.model.errors import PlanError
 from pgdyno.model.proposal import Changed
-from tests.data.climbs import STEPS, a_climb, a_step, tried
+from tests.data.climbs import BEYOND, STEPS, a_climb, a_step, tried
 from tests.data.miniature import write_miniature
 
 
@@ -134,6 +135,43 @@ def test_a_setting_that_the_server_lacks_cannot_be_pinned(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
+def test_minutes_in_which_no_move_can_be_measured_are_refused_before_anything_is(
+    tmp_path: Path,
+) -> None:
+    plan = load_plan({
+        "name": "p", "question": "Q?", "workload": {"kind": "tpcb"},
+        "protocol": {"warmup_s": 10, "window_s": 20},
+        "stage": [{"name": "a", "why": "W."}],
+    })  # fmt: skip
+    with pytest.raises(PlanError, match=r"a step of one move may take 8 min .*, and 2 min"):
+        climb.climb(plan, limits=ClimbLimits(minutes=2), out=tmp_path / "c.sqlite")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("minutes", "moves"), [(25.0, 2), (15.0, 1), (5.0, 0)])
+def test_a_step_has_as_many_moves_as_the_minutes_allow(
+    minutes: float, moves: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = (BEYOND, replace(BEYOND, move="group-commit"))
+    facts = SimpleNamespace(stage="initdb", sentence="The limit is L.", tries=tries, not_tried=())
+
+    def plan(*names: str) -> object:
+        return SimpleNamespace(estimate=SimpleNamespace(measuring_s=600 * len(names), other_s=1))
+
+    asked = replace(a_climb().asked, limits=ClimbLimits(minutes=minutes))
+    under_way = climb._Climb(tmp_path, Climbed(asked), lambda _: None, lambda _: None)
+    found = SimpleNamespace(facts=facts, plan=plan)
+    monkeypatch.setattr(under_way, "_proposal", lambda _: found)
+    monkeypatch.setattr(under_way, "_last", lambda: (None, "initdb"))
+    monkeypatch.setattr(climb, "seen", lambda *_: Seen())
+    proposed = under_way._proposed()
+    if moves:
+        assert not isinstance(proposed, str)
+        assert [one.move for one in proposed[0].tried] == [one.move for one in tries[:moves]]
+    else:
+        assert proposed == "The next step may take 10 min 01 s, and 0 s of 5 minutes are used."
+
+
 def test_the_end_has_what_was_kept_in_its_order_and_no_more() -> None:
     plan = load_plan({
         "name": "p", "question": "Q?", "workload": {"kind": "tpcb"},
@@ -145,5 +183,7 @@ def test_the_end_has_what_was_kept_in_its_order_and_no_more() -> None:
         asked = ClimbAsked(plan.record, ClimbLimits())
         found, _ = climb._last_plan(asked, [climb._climbed(moves)])
         assert [one.name for one in found.stages[:2]] == ["a", "climbed"]
+        protocol = found.record.protocol
+        assert (protocol.stop, protocol.rounds) == ("rounds", 8), "all are compared with each other"
         settings = {one.name: one.value for one in found.stages[1].settings}
         assert settings == {"work_mem": "8MB", "wal_buffers": "64MB"}

@@ -18,8 +18,8 @@ from pathlib import Path
 from pgdyno.analysis.facts import Comparison, StageFacts
 from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.plain import plain
+from pgdyno.api.climb_seen import effects, left, seen
 from pgdyno.api.experiments import plan as of_plan
-from pgdyno.api.experiments.climb_seen import effects, left, seen
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan, against_follow_up, load_follow_up
 from pgdyno.api.proposing import Proposal, proposal, require_settings, stage_of
@@ -45,7 +45,7 @@ from pgdyno.model.proposal import Changed, NotTried
 from pgdyno.model.settings import Rung
 from pgdyno.model.units import seconds_text
 from pgdyno.model.wording import listed, plural, small
-from pgdyno.plan.follow_up import TriedStage, follow_up
+from pgdyno.plan.follow_up import ROUNDS, TriedStage, follow_up
 from pgdyno.plan.schema.toml_text import toml_text
 from pgdyno.plan.settings.values import default_text
 from pgdyno.report import climb as report
@@ -85,7 +85,7 @@ def climb(
 
     Raises:
         PlanError: A running server is not ours to climb on, a pinned setting is none of the
-            server's, or the plan cannot be carried out.
+            server's, the minutes are too few for a step, or the plan cannot be carried out.
         PgdynoError: See `run`; steps that ended are kept.
         Interrupted: Ctrl-C; the same.
     """
@@ -97,12 +97,14 @@ def climb(
         )
     require_allowed(plan.stages[:1], allowed=limits.host)
     require_settings(limits.pinned, plan)
+    asked = ClimbAsked(plan.record, limits)
+    _require_time(asked)
     build = Installation(version=plan.server.version)
     new = begun("climb", f"climb-{plan.name}", command, out, build=build)
     if _folder(new.path).exists():
         raise PlanError(f"folder {_folder(new.path)} exists, steps would be put into it",
                         "Name another run file with --out.")  # fmt: skip
-    return _carried_out(new, Climbed(ClimbAsked(plan.record, limits)), on_event)
+    return _carried_out(new, Climbed(asked), on_event)
 
 
 def resume(run: Run, _again: bool, on_event: Listener) -> Run:
@@ -163,28 +165,13 @@ class _Climb:
     # -- steps --------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        record, limits = self._now.asked.plan, self._now.asked.limits
-        first = record.stages[0]
-        document = follow_up(record, first, (), limits.lowest)
-        document["protocol"]["rounds"] = _START_ROUNDS
-        self._on_event(Noted(f"Where it begins: stage {first.name}."))
-        run, seconds = self._measured("start.sqlite", load_follow_up(record, document))
-        self._put(
-            replace(
-                self._now,
-                start=Step(
-                    "start.sqlite",
-                    run.info.ident,
-                    first.name,
-                    "",
-                    (),
-                    (),
-                    None,
-                    seconds,
-                    run.facts.trials_finished,
-                ),
-            )
-        )
+        asked = self._now.asked
+        first = asked.plan.stages[0].name
+        self._on_event(Noted(f"Where it begins: stage {first}."))
+        run, seconds = self._measured("start.sqlite", _start_plan(asked))
+        trials = run.facts.trials_finished
+        start = Step("start.sqlite", run.info.ident, first, "", (), (), None, seconds, trials)
+        self._put(replace(self._now, start=start))
 
     def _step(self) -> None:
         now = self._now
@@ -194,11 +181,11 @@ class _Climb:
             return
         if begun is not None:  # broken off before anything was measured: asked again
             now = self._now = replace(now, steps=now.steps[:-1])
-        step, plan = self._proposed()
-        why = step.seen if plan is None else _over(plan, now)
-        if why is not None:
-            self._put(replace(self._now, stopped=why))
+        proposed = self._proposed()
+        if isinstance(proposed, str):
+            self._put(replace(self._now, stopped=proposed))
             return
+        step, plan = proposed
         self._put(replace(self._now, steps=(*now.steps, step)))
         moves = listed([one.move for one in step.tried])
         self._on_event(Noted(f"Step {len(now.steps) + 1}: {step.seen} Tried: {moves}."))
@@ -223,24 +210,29 @@ class _Climb:
         run, stage = self._last()
         return proposal(run, stage, self._now.asked.limits.allowed(lowest))
 
-    def _proposed(self) -> tuple[Step, Plan | None]:
-        """The next step, and its plan; a step without tries is the end, and says why."""
+    def _proposed(self) -> tuple[Step, Plan] | str:
+        """The next step, with as many moves as the minutes allow, and its plan; or why none is."""
         limits = self._now.asked.limits
         found = self._proposal(limits.lowest)
         facts = found.facts
         refused = _refused_since(self._now)
         chosen = [one for one in facts.tries if one.move not in refused][: limits.at_once]
-        number = len(self._now.steps) + 1
         tried = tuple(
             Tried(one.move, stage_of(one.move, facts.stage), one.why, one.against, one.rung,
                   one.changes, one.predicted)
             for one in chosen
         )  # fmt: skip
-        step = Step(f"step-{number}.sqlite", "", facts.stage, facts.sentence, tried,
-                    facts.not_tried, behind=seen(*self._last()))  # fmt: skip
-        if not chosen:
-            return replace(step, seen=_nothing_left(found, refused, limits.lowest)), None
-        return step, found.plan(*(one.move for one in chosen))
+        why = _nothing_left(found, refused, limits.lowest)
+        for count in range(len(tried), 0, -1):
+            plan = found.plan(*(one.move for one in tried[:count]))
+            over = _over(plan, self._now)
+            if over is None:
+                file = f"step-{len(self._now.steps) + 1}.sqlite"
+                step = Step(file, "", facts.stage, facts.sentence, tried[:count], facts.not_tried,
+                            behind=seen(*self._last()))  # fmt: skip
+                return step, plan
+            why = over
+        return why
 
     # -- the end ------------------------------------------------------------------------------
 
@@ -289,6 +281,28 @@ class _Climb:
             beside = tuple(_as_found(run.compare(best.name, one.name)) for one in rivals)
             final = replace(final, plain=plain((first, best)), beside=beside)
         self._put(replace(self._now, final=final, beyond=tuple(beyond), left=left(run, best.name)))
+
+
+def _start_plan(asked: ClimbAsked) -> Plan:
+    """The first stage alone, in as many rounds as a diagnosis wants."""
+    document = follow_up(asked.plan, asked.plan.stages[0], (), asked.limits.lowest)
+    document["protocol"]["rounds"] = _START_ROUNDS
+    return load_follow_up(asked.plan, document)
+
+
+def _require_time(asked: ClimbAsked) -> None:
+    """Refuse minutes in which not even one move can be measured beside its base.
+
+    Raises:
+        PlanError: They are too few.
+    """
+    needed = 2 * ROUNDS * _start_plan(asked).estimate.measuring_s / _START_ROUNDS
+    if needed > asked.limits.minutes * 60:
+        raise PlanError(
+            f"a step of one move may take {seconds_text(needed)}, and"
+            f" {seconds_text(asked.limits.minutes * 60)} are allowed for all of them",
+            "Allow more minutes, or let windows be shorter.",
+        )
 
 
 def _over(plan: Plan, now: Climbed) -> str | None:
@@ -415,7 +429,10 @@ def _last_plan(asked: ClimbAsked, reached: list[TriedStage]) -> tuple[Plan, list
     stages, client = list(reached), reached[0].client if reached else {}
 
     def plan() -> Plan:
-        return load_follow_up(record, follow_up(record, record.stages[0], stages, lowest))
+        document = follow_up(record, record.stages[0], stages, lowest)
+        # What is decided beside the first stage would be measured no further beside the others.
+        document["protocol"] |= {"stop": "rounds", "rounds": ROUNDS}
+        return load_follow_up(record, document)
 
     left_out, found = [], plan()
     pinned = _pinned(asked, found)
