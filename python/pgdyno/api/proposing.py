@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 
 from pgdyno.analysis.judged import plan_in
@@ -27,7 +26,7 @@ from pgdyno.plan.estimate.needs import huge_pages_needed
 from pgdyno.plan.follow_up import TriedStage, follow_up
 from pgdyno.plan.resolve.machine import as_asked
 from pgdyno.plan.resolve.profile import size_profile
-from pgdyno.plan.settings.allowed import out_of_reach
+from pgdyno.plan.settings.allowed import out_of_reach, unknown_setting
 from pgdyno.plan.settings.checkpoints import shapes_cycle
 from pgdyno.plan.settings.configured import Configured
 from pgdyno.plan.settings.values import BadValue, canonical, default_text, number_of
@@ -263,14 +262,11 @@ def require_settings(pinned: Sequence[str], plan: Plan) -> None:
     Raises:
         PlanError: One is no setting of it.
     """
-    known = plan.server.knobs
     for name in pinned:
-        if name not in known:
-            near = get_close_matches(name, known, 1)
+        if name not in plan.server.knobs:
             raise PlanError(
-                f"{one_line(name)} is to be pinned, and is no setting of PostgreSQL"
-                f" {plan.server.major}",
-                f"Did you mean {near[0]}?" if near else "See `pgdyno knobs`.",
+                f"{one_line(name)} is to be pinned, and {unknown_setting(name, plan.server)}",
+                "`pgdyno knobs` lists settings.",
             )
 
 

@@ -129,9 +129,8 @@ def test_a_setting_that_the_server_lacks_cannot_be_pinned(tmp_path: Path) -> Non
         "name": "p", "question": "Q?", "workload": {"kind": "tpcb"},
         "stage": [{"name": "a", "why": "W."}],
     })  # fmt: skip
-    with pytest.raises(PlanError, match="is no setting of PostgreSQL") as caught:
+    with pytest.raises(PlanError, match="has no such setting; did you mean max_wal_size"):
         climb.climb(plan, limits=ClimbLimits(pinned=("max_wal_sizes",)), out=tmp_path / "c.sqlite")
-    assert caught.value.hint == "Did you mean max_wal_size?"
     assert list(tmp_path.iterdir()) == []
 
 

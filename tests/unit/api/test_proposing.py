@@ -93,7 +93,9 @@ def test_a_move_that_changes_what_is_pinned_is_not_proposed() -> None:
         "it changes commit_delay, which is pinned",
         "it changes commit_delay and commit_siblings, which are pinned",
     ]
-    with pytest.raises(PlanError, match="is no setting of PostgreSQL"):
+    with pytest.raises(
+        PlanError, match=r"wal_bufers is to be pinned, and PostgreSQL .* has no such setting"
+    ):
         proposing.require_settings(["wal_bufers"], plan)
 
 
