@@ -140,7 +140,7 @@ def document(found: Climbed, made: Made) -> Document:
 def _pinned(names: tuple[str, ...]) -> str:
     if not names:
         return ""
-    return f"; no stage changes {listed([f'`{one}`' for one in names])}"
+    return f"; no stage changes {listed(names)}"
 
 
 def _reached(found: Climbed, final: Judged, kept: str) -> Iterator[str]:
@@ -338,7 +338,7 @@ def _futile(found: Climbed) -> tuple[Section, ...]:
         return ()
     heads = columns("move", "step", "believed", "got", "verdict")
     table = Table("All tries that were not kept", heads, rows)
-    return (Section("futile", "What is not shown to help", (table,)),)
+    return (Section("futile", "What was not kept", (table,)),)
 
 
 def _left(found: Climbed) -> tuple[Section, ...]:

@@ -71,7 +71,7 @@ def test_what_is_not_missed_and_what_did_not_help_are_told() -> None:
     text = report.render_md(a_climb(), MADE)
     assert "Flush-by-write is not missed, and left out from here on." in text
     assert "Profile pgtune is not beside it: the disk has not enough room." in text
-    futile = text[text.index("What is not shown to help") :]
+    futile = text[text.index("What was not kept") :]
     assert futile.count("group-commit") == 2
 
 
@@ -88,6 +88,14 @@ def test_a_step_has_its_proof_what_was_cleared_and_what_a_transaction_costs_then
     assert "63 trials in 51 min 30 s" in text, (
         "3 where it begins, 12 in each step, and 24 at the end"
     )
+
+
+def test_what_is_pinned_is_told_as_every_page_has_it() -> None:
+    whole = a_climb()
+    limits = replace(whole.asked.limits, pinned=("max_wal_size", "checkpoint_timeout"))
+    pinned = replace(whole, asked=replace(whole.asked, limits=limits))
+    for text in (report.render_md(pinned, MADE), report.render_html(pinned, MADE)):
+        assert "no stage changes max_wal_size and checkpoint_timeout" in text
 
 
 def test_what_no_setting_reaches_is_told_at_the_end() -> None:

@@ -325,7 +325,7 @@ def _nothing_left(found: Proposal, refused: set[str], lowest: Rung) -> str:
     if tried:
         shown = "is not shown to help" if len(tried) == 1 else "are not shown to help"
         return f"{facts.sentence} What is against it was tried: {listed(tried)} {shown}."
-    return f"{facts.sentence} No move on rung {lowest} or above is against that."
+    return f"{facts.sentence} No move on rung {lowest} or above is proposed."
 
 
 def _refused_since(now: Climbed) -> set[str]:
