@@ -161,14 +161,19 @@ def _rivals_alone(final: Judged | None) -> Iterator[str]:
     if final is None:
         return
     for name, one in zip(final.stages[1:], final.found, strict=True):
-        yield f"{outcome(name, one.base, one.verdict, one.ratio).removesuffix('.')}: {_ratio(one)}."
+        yield _compared(name, one)
 
 
 def _beside_rivals(final: Judged) -> Iterator[str]:
     """What was reached beside each profile that people would take instead."""
     for one in final.beside:
-        said = outcome(final.stages[1], one.base, one.verdict, one.ratio).removesuffix(".")
-        yield f"{said}: {_ratio(one)}."
+        yield _compared(final.stages[1], one)
+
+
+def _compared(stage: str, one: Found) -> str:
+    """In plain words, and the ratio with its interval."""
+    said = outcome(stage, one.base, one.verdict, one.ratio).removesuffix(".")
+    return f"{said}: {_ratio(one)}."
 
 
 def _off(found: Climbed) -> list[float | None]:
