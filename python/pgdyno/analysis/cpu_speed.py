@@ -13,8 +13,7 @@ from pgdyno.analysis.answer_facts import Doubt
 from pgdyno.analysis.facts import StageFacts
 from pgdyno.model.units import digits_text
 
-UNEVEN = 1.2
-"""Of the driver's CPU time a transaction, the most over the least of a stage's rounds."""
+_UNEVEN = 1.2  # of the driver's CPU time a transaction, the most over the least of a stage's rounds
 _AS_OFTEN = 1.1  # the same of how often it sleeps: with more it had more work
 _SIMPLY = "the machine's processors were now faster, now slower, as others may have used them"
 
@@ -45,4 +44,4 @@ def _range(stage: StageFacts) -> tuple[float, float] | None:
         return None
     low, high = min(spent.rounds), max(spent.rounds)
     alike = max(sleeps.rounds) / min(sleeps.rounds) <= _AS_OFTEN
-    return (low, high) if alike and high / low >= UNEVEN else None
+    return (low, high) if alike and high / low >= _UNEVEN else None

@@ -461,6 +461,10 @@ class Facts:
         name = stage.to_first.base if stage.to_first else stage.name
         return next((one for one in self.stages if one.name == name), self.first)
 
+    def diagnosed(self, stage: str) -> StageDiagnosis:
+        """What limits a stage; one that was not asked after is a bug."""
+        return next(one for one in self.diagnosis if one.stage == stage)
+
     @property
     def main_kind(self) -> str:
         """The kind of transaction whose latency stands first: New-Order, or the first there is."""

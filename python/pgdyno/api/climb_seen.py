@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pgdyno.analysis.diagnosis_facts import RuleAnswer, StageDiagnosis
+from pgdyno.analysis.diagnosis_facts import RuleAnswer
 from pgdyno.analysis.facts import StageFacts
 from pgdyno.api.runs import Run
 from pgdyno.catalog import known_settings
@@ -17,7 +17,7 @@ _PERCENTILE = "p99"
 
 def seen(run: Run, stage: str) -> Seen:
     """What stands behind the sentence about a stage's limit, and what was cleared."""
-    window = _diagnosis(run, stage).window
+    window = run.facts.diagnosed(stage).window
     if window is None:
         return Seen()
     titles = {
@@ -30,25 +30,21 @@ def seen(run: Run, stage: str) -> Seen:
 
 def left(run: Run, stage: str) -> tuple[Left, ...]:
     """What still limits a stage, the largest first, with what is against it and no setting."""
-    window = _diagnosis(run, stage).window
-    answers = [] if window is None else [one for one in window.answers if one.gain is not None]
-    found = sorted(answers, key=lambda one: -(one.gain.bound if one.gain else 0.0))
+    window = run.facts.diagnosed(stage).window
+    answers = () if window is None else window.answers
+    found = [(one.gain, one) for one in answers if one.gain is not None]
     return tuple(
         Left(
-            one.title, gain_text(one.gain),
+            one.title, gain_text(gain),
             tuple(knob.name for knob in one.knobs if knob.name not in known_settings()),
         )
-        for one in found
+        for gain, one in sorted(found, key=lambda pair: -pair[0].bound)
     )  # fmt: skip
 
 
 def effects(base: StageFacts, stage: StageFacts) -> tuple[Effect, ...]:
     """What a stage changed besides throughput: medians of both."""
     return (*_costs(base, stage), *_slowest(base, stage))
-
-
-def _diagnosis(run: Run, stage: str) -> StageDiagnosis:
-    return next(one for one in run.facts.diagnosis if one.stage == stage)
 
 
 def _proof(answer: RuleAnswer) -> str:

@@ -108,7 +108,7 @@ def propose(
 
 def proposal(run: Run, stage: str, allowed: Allowed) -> Proposal:
     """See `propose`; of a stage that there is."""
-    (diagnosed,) = (one for one in run.facts.diagnosis if one.stage == stage)
+    diagnosed = run.facts.diagnosed(stage)
     record = plan_in(run.info)
     base = record.stage(stage)
     with as_written(run.path):  # the plan's own text may be another one than its record says

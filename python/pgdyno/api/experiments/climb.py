@@ -267,7 +267,7 @@ class _Climb:
         plan, left_out = _last_plan(asked, reached)
         if reached:
             with Folder.made(self._folder) as folder:
-                folder.write(PLAN_FILE, _plan_file(asked, kept))
+                folder.write(PLAN_FILE, _plan_file(asked, reached))
         if len(plan.stages) == 1:
             final = Judged("", "", (plan.stages[0].name,), (), tuple(left_out))
             self._put(replace(self._now, final=final, left=left(*self._last())))
@@ -416,10 +416,10 @@ def _stage(name: str, why: str, values: Iterable[tuple[Changed, str]]) -> TriedS
     return TriedStage(name, why, keys["settings"], keys["client"], keys["host"])
 
 
-def _plan_file(asked: ClimbAsked, kept: Sequence[Tried]) -> str:
+def _plan_file(asked: ClimbAsked, reached: Sequence[TriedStage]) -> str:
     """A plan of the first stage and that one alone, to be run again by itself."""
     record, lowest = asked.plan, asked.limits.lowest
-    document = follow_up(record, record.stages[0], [_climbed(kept)], lowest)
+    document = follow_up(record, record.stages[0], reached, lowest)
     return toml_text({**document, "name": f"{record.name}-climbed"})
 
 
