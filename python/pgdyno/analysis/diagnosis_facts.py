@@ -35,7 +35,9 @@ class Gain:
 
     @property
     def text(self) -> str:
-        """The bound with its interval, e.g. `×1.93 (1.80 to 2.10)`."""
+        """The bound, and its interval: `×1.93 (1.80 to 2.10)`; a cap is the same in all redraws."""
+        if self.low == self.high:
+            return f"×{self.bound:.2f}"
         return times_text(self.bound, self.low, self.high)
 
 

@@ -316,17 +316,26 @@ def _last(found: Climbed) -> tuple[Section, ...]:
         Text(f"Profile {one.move} is not beside it: {one.why}.") for one in found.final.left_out
     ]
     measured = (_judged(found.final),) if found.final.run_file else ()
-    return (Section("final", "What was reached, on fresh rounds", (*measured, *left)),)
+    beside = (_beside(found.final),) if found.final.beside else ()
+    return (Section("final", "What was reached, on fresh rounds", (*measured, *beside, *left)),)
 
 
 def _judged(one: Judged) -> Table:
     heads = columns("stage", "to the first", "verdict", "rounds")
-    rows = [(Cell(one.stages[0]), Cell("1"), Cell(""), Cell(""))]
-    rows += [
-        (Cell(name), Cell(_ratio(found)), _verdict(found), Cell(str(found.rounds)))
-        for name, found in zip(one.stages[1:], one.found, strict=True)
-    ]
-    return Table(f"Run {one.run}, file {one.run_file}", heads, tuple(rows))
+    first = (Cell(one.stages[0]), Cell("1"), Cell(""), Cell(""))
+    rows = (_judged_row(name, found) for name, found in zip(one.stages[1:], one.found, strict=True))
+    return Table(f"Run {one.run}, file {one.run_file}", heads, (first, *rows))
+
+
+def _beside(final: Judged) -> Table:
+    """What was reached, against each profile that people would take instead."""
+    heads = columns("profile", f"{final.stages[1]} to it", "verdict", "rounds")
+    rows = tuple(_judged_row(found.base, found) for found in final.beside)
+    return Table("Beside what people would take instead", heads, rows)
+
+
+def _judged_row(name: str, found: Found) -> tuple[Cell, ...]:
+    return Cell(name), Cell(_ratio(found)), _verdict(found), Cell(str(found.rounds))
 
 
 def _futile(found: Climbed) -> tuple[Section, ...]:

@@ -16,6 +16,7 @@ from pgdyno.analysis.account_facts import (
     Account,
     NoAccount,
 )
+from pgdyno.analysis.diagnosis_facts import Gain
 from pgdyno.analysis.window_facts import StageWindows, WindowFacts
 from pgdyno.diagnosis.stages import diagnose_stages
 from pgdyno.diagnosis.window import diagnose_window
@@ -311,3 +312,9 @@ def test_a_terminal_says_what_at_its_holders_means_where_a_part_moved() -> None:
         text = " ".join(diagnosis.text(diagnose_stages([StageWindows("s", (window,))])).split())
         assert ("% at its holders" in text) == told
         assert ("At its holders: a wait for a lock counts as" in text) == told
+
+
+def test_a_gain_that_a_full_resource_caps_has_no_interval() -> None:
+    """What stays used is not drawn anew: `×1.18 (1.18 to 1.18)` was told once."""
+    assert Gain(1.18, 1.18, 1.18, "CPUs").text == "×1.18"
+    assert Gain(1.10, 1.16, 1.18, "CPUs").text == "×1.16 (1.10 to 1.18)"

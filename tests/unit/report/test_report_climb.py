@@ -67,6 +67,16 @@ def test_what_people_would_take_instead_is_never_left_out(verdict: str, sentence
     assert sentence in list(report.sentences(replace(whole, final=final)))
 
 
+def test_why_a_profile_beside_it_is_not_judged_is_told() -> None:
+    whole = a_climb()
+    assert whole.final is not None
+    one = replace(found_of("tuned", 0.9, "not judged"), reason="autovacuum worked more")
+    final = replace(whole.final, beside=(one,))
+    text = report.render_md(replace(whole, final=final), MADE)
+    table = text[text.index("Beside what people would take instead") :]
+    assert "| tuned | ×0.900 (0.882 to 0.918) | not judged (autovacuum worked more)" in table
+
+
 def test_what_is_not_missed_and_what_did_not_help_are_told() -> None:
     text = report.render_md(a_climb(), MADE)
     assert "Flush-by-write is not missed, and left out from here on." in text
