@@ -85,3 +85,21 @@ def test_what_the_server_puts_off_is_a_note_of_the_server() -> None:
     assert not [one for one in resolved(having()).notes if "autovacuum" in one]
     (note,) = (one for one in resolved(having(autovacuum="off")).notes if "autovacuum" in one)
     assert note.startswith("the server: autovacuum = off puts vacuuming off")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("statement_timeout", "30000", "30s fails transactions that run into it, and the trial"),
+        ("lock_timeout", "1500", "1500ms fails transactions that run into it, and the trial"),
+        ("log_min_duration_statement", "500", "500ms makes the logging of statements part of"),
+        ("log_min_duration_statement", "0", "0 makes the logging of statements part of"),
+        ("idle_session_timeout", "60000", "1min may end sessions that wait for their next"),
+        ("session_replication_role", "replica", "replica leaves foreign keys unchecked"),
+    ],
+)
+def test_a_note_reads_on_from_its_value_which_is_as_show_prints_it(
+    name: str, value: str, said: str
+) -> None:
+    (note,) = (one for one in resolved(having(**{name: value})).notes if name in one)
+    assert note.startswith(f"the server: {name} = {said}")

@@ -50,7 +50,7 @@ from pgdyno.plan.settings.durability import (
     settings_losses,
     workload_losses,
 )
-from pgdyno.plan.settings.values import default_text
+from pgdyno.plan.settings.values import default_text, show
 
 Problem = tuple[str, str, str | None]  # setting, value and what is wrong, hint
 Seen = tuple[Setting | None, str, str]
@@ -404,7 +404,7 @@ def _setting_notes(config: Configured) -> Iterator[tuple[str, str]]:
         knob, word = knobs().get(name), config.word(name)
         for note in knob.note if knob else ():
             if word is not None and note.holds(word):
-                yield name, f"{word} {note.text}"
+                yield name, f"{show(config.server.knobs[name], word)} {note.text}"
 
 
 def twin(first: Stage) -> Stage:
