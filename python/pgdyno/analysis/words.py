@@ -47,7 +47,8 @@ def stands(stage: StageFacts) -> str:
     """On which rung a stage stands, what that means, and what puts it there."""
     reasons = [stage.rung_reason]
     if stage.not_known:  # `risks` tells it already
-        reasons = list(dict.fromkeys(loss.what for loss in stage.losses))
+        lost = [loss for loss in stage.losses if loss.rung not in SAFE]
+        reasons = list(dict.fromkeys(loss.what for loss in lost or stage.losses))
     why = f" ({', '.join(reasons)})" if reasons else ""
     return f"Rung {stage.rung}: {risks(stage)}{why}."
 

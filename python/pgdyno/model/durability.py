@@ -86,9 +86,11 @@ class Durability:
 
     @property
     def reasons(self) -> tuple[Loss, ...]:
-        """What puts it on its rung, lowest first; what lowers none is a reason only by itself."""
-        lowering = tuple(loss for loss in self.losses if loss.rung is not Rung.D0)
-        return lowering or self.losses
+        """What puts it on its rung, lowest first; beside a loss, what loses nothing is none."""
+        for harmless in (HARMLESS, (Rung.D0,)):
+            if lowering := tuple(loss for loss in self.losses if loss.rung not in harmless):
+                return lowering
+        return self.losses
 
 
 def together(*parts: Durability) -> Durability:

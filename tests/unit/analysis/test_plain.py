@@ -13,7 +13,7 @@ from pgdyno.analysis.answer import further_doubts
 from pgdyno.analysis.answer_facts import Confidence, Doubt, TailFacts, confidence_of
 from pgdyno.analysis.facts import Facts, LossFacts, MistakeFacts, StageFacts
 from pgdyno.analysis.plain import deepest, plain, tail_sentence
-from pgdyno.analysis.words import risks
+from pgdyno.analysis.words import risks, stands
 from pgdyno.report.summary import render
 from pgdyno.report.tone import CONFIDENCES
 from tests.unit.conftest import analysed
@@ -219,6 +219,13 @@ def test_unlogged_tables_are_lost_sooner_than_their_rung_says(
     told = risks(replace(stages[1], rung="D6", losses=(loss,)))
     assert told.startswith("a crash of the server alone empties its tables")
     assert "server alone" not in risks(replace(stages[1], rung="D6", losses=()))
+
+
+def test_what_loses_nothing_is_no_reason_beside_a_loss(stages: tuple[StageFacts, ...]) -> None:
+    images = LossFacts("D1", "wal_compression = pglz", "nothing is lost; …", "server", "x")
+    commits = LossFacts("D2", "synchronous_commit = off", "the last commits", "server", "x")
+    stage = replace(stages[1], rung="D2", losses=(commits, images), not_known=("the storage",))
+    assert stands(stage).endswith("(synchronous_commit = off).")
 
 
 @pytest.mark.parametrize(

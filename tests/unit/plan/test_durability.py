@@ -111,6 +111,9 @@ def test_what_lowers_no_rung_is_a_reason_only_by_itself() -> None:
     commits = Loss(Rung.D2, "synchronous_commit = off", "…", "server", "…")
     assert [one.said for one in together(Durability((sums, commits))).reasons] == [commits.what]
     assert reason_of(Durability((sums,))) == "data_checksums = off loses nothing by itself"
+    images = Loss(Rung.D1, "wal_compression = pglz", "nothing is lost; …", "server", "…")
+    assert reason_of(together(Durability((images, commits)))) == commits.what
+    assert reason_of(together(Durability((images, sums)))) == images.what
 
 
 def test_what_is_not_known_is_no_rung_unless_something_is_lost_anyway() -> None:

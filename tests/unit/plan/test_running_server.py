@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan
 from pgdyno.model.rights import Role
 from pgdyno.model.settings import ServerFacts
+from pgdyno.plan import render_dry_run
 from pgdyno.plan.resolve.plan import resolve
 from pgdyno.plan.schema.read import read_plan_text
 from tests.data.servers import HOST, running
@@ -103,3 +106,14 @@ def test_a_note_reads_on_from_its_value_which_is_as_show_prints_it(
 ) -> None:
     (note,) = (one for one in resolved(having(**{name: value})).notes if name in one)
     assert note.startswith(f"the server: {name} = {said}")
+
+
+def test_what_is_known_of_a_rung_that_is_not_says_that_it_loses_nothing() -> None:
+    of = having(wal_compression="on")
+    console = Console(file=io.StringIO(), width=160)
+    console.print(render_dry_run(resolved(of), of, HOST))
+    assert isinstance(console.file, io.StringIO)
+    assert (
+        "known already: wal_compression = pglz (D1: nothing is lost; full pages are compressed)"
+        in console.file.getvalue()
+    )
