@@ -123,6 +123,14 @@ class HostFacts:
         """What is free where there is least of it, of all folders that clusters lie in."""
         return min((self.free_disk_bytes, *(one.free_bytes for one in self.places)))
 
+    @property
+    def least_free_elsewhere(self) -> str | None:
+        """The folder on another file system where that is; None: it is on that of `data_path`."""
+        if self.least_free_bytes == self.free_disk_bytes:
+            return None
+        least = min(self.places, key=lambda one: one.free_bytes)
+        return None if least.device_number == self.data_device_number else least.path
+
     def place(self, path: str) -> Place | None:
         """What is known of a folder; None: it is not there, or was not looked at."""
         return next((one for one in self.places if one.path == path), None)

@@ -13,7 +13,7 @@ from rich.console import Console
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan
 from pgdyno.model.record_json import from_json, to_json
-from pgdyno.model.settings import HostFacts, Place
+from pgdyno.model.settings import HostFacts, OriginKind, Place
 from pgdyno.plan import read_plan, render_dry_run
 from pgdyno.plan.resolve.plan import resolve
 from pgdyno.target.open_target import require_folders
@@ -198,6 +198,20 @@ def test_wal_is_sized_by_the_smallest_folder_that_is_compared() -> None:
 
     assert max_wal_size(HOST.free_disk_bytes) == max_wal_size(1 << 50)
     assert max_wal_size(8 * GIB) == {"2GB"}, "in all of them, or they could not be compared"
+
+
+def test_a_size_by_the_smallest_folder_names_it() -> None:
+    """`25% of 3.88 GiB of free disk` stood beside stages whose disk had 62 GiB free."""
+
+    def why(number: int) -> set[str]:
+        place = Place("/mnt/a", 8 * GIB, "xfs", number)
+        host = replace(HOST, data_device_number=1, places=(place,))
+        stages = resolved("/mnt/a", host=host).stages
+        every = [one for stage in stages for one in stage.settings if one.name == "max_wal_size"]
+        return {one.origin.detail for one in every if one.origin.kind is OriginKind.PROFILE}
+
+    assert why(2) == {"25% of 8.00 GiB free in /mnt/a, down to a power of two"}
+    assert why(1) == {"25% of 8.00 GiB of free disk, down to a power of two"}, "it is one disk"
 
 
 def test_a_max_wal_size_that_fits_is_named() -> None:

@@ -89,6 +89,8 @@ def _sized(
     of = setting.of
     if setting.of in amounts:
         of = f"{bytes_text(amount)} of {setting.of.replace('_', ' ')}"
+    if setting.of == _OF_THE_MOMENT and (folder := host.least_free_elsewhere):
+        of = f"{bytes_text(amount)} free in {folder}"
     words = setting.share_text(of)
     size = _stepped(int(amount * setting.share), knob, setting)
     least = base_units(knob, setting.at_least)
