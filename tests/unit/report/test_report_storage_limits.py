@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 from pgdyno.analysis.storage import storage_facts
 from pgdyno.analysis.storage_advice import not_known
@@ -38,6 +39,19 @@ def test_commits_that_are_faster_otherwise_are_told_with_both_rates() -> None:
     (said,) = (one for one in warnings(found) if "after rest" in one)
     assert "with which the limits of commits begin" in said
     assert "(2,248/s), fastest under a checkpoint, back to back 2.16 ms (462/s)" in said
+
+
+def test_what_was_fastest_is_named_from_the_quarter_on_that_the_guide_tells() -> None:
+    """The guide promised it of every commit that was faster otherwise."""
+    told = (Path(__file__).parents[3] / "docs/guides/storage.md").read_text()
+    rule = "faster under a checkpoint or after rest by more than a quarter, the sentence names that"
+
+    assert rule in " ".join(told.split())
+    for under_per_s, named in ((1_240.0, False), (1_260.0, True)):
+        busy = under(at_rates("/a", 1_000, 1_000), under_per_s)
+        said = answer(storage_facts(in_rounds((busy,), (busy,))))[0]
+        assert f"commits at most {under_per_s:,.0f} times a second" in said
+        assert ("That is under a checkpoint: back to back" in said) is named
 
 
 def test_a_loop_device_that_uses_the_page_cache_is_told_with_what_ends_it() -> None:
