@@ -256,3 +256,10 @@ def test_no_stage_of_a_folder_promises_another_disk() -> None:
     told = [stage.why for stage in document.stage if stage.name.startswith("other-")]
     assert len(told) == 2 * len(LOADS)
     assert [why for why in told if "another disk" in why.lower()] == []
+
+
+def test_what_was_reported_of_other_commits_is_told_as_such() -> None:
+    """*As reported* stood beside commits that wait, of some that did not."""
+    earlier = read_plan(COMPARISON).document.earlier
+    assert earlier is not None
+    assert "commits not waiting (here they wait)" in earlier.source
