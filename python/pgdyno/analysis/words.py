@@ -12,8 +12,8 @@ from pgdyno.model.wording import listed, plural
 from pgdyno.model.workload import TEXT_MIX
 
 NOTHING = "–"
-MIDDLE = "a ratio is the middle of the ratios of single rounds"
-RATIO = f"{MIDDLE}, not the ratio of the two medians"
+ESTIMATED = "a ratio is estimated from the ratios of single rounds"
+RATIO = f"{ESTIMATED}, not by dividing the two medians"
 NO_LOOK = "no look yet"
 AMONG_SEVERAL = "among several comparisons that is not yet beyond chance"
 

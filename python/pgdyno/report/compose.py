@@ -94,7 +94,7 @@ def _card(stage: StageFacts, facts: Facts) -> Card:
         if words.is_beside_one(compared):
             interval += f"; {words.AMONG_SEVERAL}"
         if _is_no_quotient(stage, facts):
-            interval += f"; {words.MIDDLE}, not the ratio of the two numbers"
+            interval += f"; {words.ESTIMATED}, not by dividing the two numbers"
     return Card(
         name=stage.name,
         why=f"{stage.why.rstrip('.')}." if stage.why else "",

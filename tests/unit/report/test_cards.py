@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.plain import plain
-from pgdyno.analysis.words import verdict
+from pgdyno.analysis.words import ESTIMATED, RATIO, verdict
 from pgdyno.report.compose import compose
 from pgdyno.report.document import Card, Table
+from pgdyno.report.markdown import render
 from pgdyno.report.sections import stages
+from pgdyno.stats.interval import hodges_lehmann
 from tests.unit.conftest import analysed
 
 
@@ -60,6 +63,21 @@ def test_a_box_says_of_which_transactions_the_slowest_are(facts: Facts) -> None:
     tail = cards(facts)["async-commit"].tail
     assert tail is not None
     assert tail.text.startswith("slowest 1 in 1,000 New-Order transactions take ×"), tail.text
+
+
+def test_no_ratio_is_called_the_middle_of_those_of_its_rounds(facts: Facts) -> None:
+    """Who takes the middle of these three, which the page lists, finds ×1.669."""
+    rounds = np.log([1.669, 2.002, 1.617])
+    assert np.exp(hodges_lehmann(rounds)) == pytest.approx(1.733, abs=1e-3)
+
+    page = render(facts)
+    assert "middle of the ratios" not in page
+    assert f"{RATIO} beside it" in page
+    first, second, *others = facts.stages
+    assert second.to_first is not None
+    apart = replace(second, to_first=replace(second.to_first, ratio=1.733))
+    told = cards(replace(facts, stages=(first, apart, *others)))[second.name].interval
+    assert (told or "").endswith(f"; {ESTIMATED}, not by dividing the two numbers")
 
 
 def test_the_verdict_beside_the_stage_before_stands_in_the_table(facts: Facts) -> None:

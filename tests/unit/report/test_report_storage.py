@@ -239,7 +239,7 @@ def test_nothing_is_concluded_of_rest_from_an_interval_that_holds_1() -> None:
         wide,
     ), wide
     assert "a flush takes 3.00 times as long" in wide, "the middle that the table has"
-    assert "a ratio is the middle of the ratios of single rounds" in wide
+    assert "a ratio is estimated from the ratios of single rounds" in wide
     assert "few clients" not in wide
     assert "in 3 rounds), so few clients stay further below the limits" in narrow
 
