@@ -12,7 +12,7 @@ from pgdyno.analysis.facts import Judgement, Spread
 from pgdyno.analysis.judge import most_doubtful, placement
 from pgdyno.analysis.trust import merged_audit
 from pgdyno.model.run import AuditLine, TrialRecord, TrialResult, TrialState
-from pgdyno.report.document import Table
+from pgdyno.report.document import Table, Text
 from pgdyno.report.sections.trust import section
 from tests.data.miniature import a_result
 from tests.data.pages import facts_of
@@ -133,3 +133,10 @@ def test_a_share_stands_on_the_page_as_of_the_round_that_its_caption_names(tmp_p
     assert isinstance(table, Table)
     assert "most doubtful round" in table.caption
     assert [cell.text for cell in table.rows[0][1:3]] == ["4.4%", "4.4%"]
+
+
+def test_that_trials_were_set_up_alike_does_not_deny_what_the_machine_did(tmp_path: Path) -> None:
+    """The page said that nothing differs, and that the CPUs were faster in some rounds."""
+    alike = section(replace(facts_of(tmp_path), differences=()))
+    told = [block.text for block in alike.blocks if isinstance(block, Text)]
+    assert "All finished trials were set up alike, but for the settings of their stages." in told

@@ -140,7 +140,7 @@ def _differences(facts: Facts) -> Block:
         return Text("Whether anything differs between trials is not known: none finished.", "warn")
     if not facts.differences:
         return Text(
-            "Nothing but the settings of the stages differs between finished trials.", "good"
+            "All finished trials were set up alike, but for the settings of their stages.", "good"
         )
     return Table(
         "What differs between finished trials besides the settings of their stages.",
