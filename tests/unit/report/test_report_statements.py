@@ -111,6 +111,18 @@ def test_tables_that_stand_still_are_left_out(facts: Facts) -> None:
     )
 
 
+def test_one_row_is_one_row(facts: Facts) -> None:
+    one_row = replace(
+        STOCK, live_rows=1.0, inserted_since_vacuum=1.0, modified_since_analyze=1.0
+    )  # fmt: skip
+    one = section(found(facts, tables=(TableRow("warehouse", (one_row, STILL)),)))
+    assert one is not None
+    tables = [block for block in one.blocks if isinstance(block, Table)]
+    became, _, left = (table.rows[0][1].note or "" for table in tables)
+    assert became.endswith(", 1 row live")
+    assert left.endswith(", 1 row inserted since a VACUUM, 1 row changed since an ANALYZE")
+
+
 def test_what_a_version_does_not_count_is_not_told_as_zero(facts: Facts) -> None:
     old = TableUse(2e9, 0.0, 0.0, None, 0.0, 1.0, 0.0, 0.0, 5.0)
     one = section(found(facts, tables=(TableRow("stock", (old, STILL)),)))

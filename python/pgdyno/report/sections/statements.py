@@ -144,8 +144,12 @@ def _became(use: TableUse) -> list[str]:
     if use.moved_per_s:
         parts.append(f"{digits_text(use.moved_per_s)} updates/s onto another page")
     if parts and use.live_rows:
-        parts.append(f"{use.live_rows:,.0f} rows live")
+        parts.append(_rows(use.live_rows, "live"))
     return parts
+
+
+def _rows(rows: float, which: str) -> str:
+    return f"{plural(round(rows), 'row', thousands=True)} {which}"
 
 
 def _read(use: TableUse) -> list[str]:
@@ -181,7 +185,7 @@ def _cleaned(use: TableUse) -> list[str]:
         (use.inserted_since_vacuum, "inserted since a VACUUM"),
         (use.modified_since_analyze, "changed since an ANALYZE"),
     ):
-        parts += [f"{rows:,.0f} rows {since}"] if rows else []
+        parts += [_rows(rows, since)] if rows else []
     return parts
 
 
