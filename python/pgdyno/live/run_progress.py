@@ -58,6 +58,7 @@ class Moment:
     left_s: float  # for the whole plan, about
     share: float = 0.0  # of the trial that is measured, by what trials take; 0 to 1
     number: int | None = None  # of the trial; None: none is measured yet
+    trials: int = 0  # of the plan
     round: int | None = None
     stage: str | None = None
     step: str | None = None  # of an experiment without stages
@@ -156,9 +157,10 @@ class RunProgress:
 
     @property
     def place_text(self) -> str:
-        """Which trial it is at; after the last one it stays there."""
-        done = min(self.done + 1, self.todo)
-        return f"trial {done} of {self.todo}" if self.trial else "fixture"
+        """Which trial it is at, by the number that its line has when it has ended."""
+        if self.plan is None or self.trial is None:
+            return "fixture"
+        return f"trial {self.trial.number} of {len(self.plan.trials)}"
 
     @property
     def may_end_early(self) -> bool:
@@ -196,6 +198,7 @@ class RunProgress:
             phase=self.phase, done=self.done, todo=self.todo, left_s=self.left_s(),
             share=self._begun_s(each) / each if each else 0.0,
             number=trial.number if trial else None,
+            trials=len(self.plan.trials) if self.plan else 0,
             round=trial.round if trial else None,
             stage=trial.stage if trial else None,
             step=self.step,

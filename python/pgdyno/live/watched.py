@@ -166,8 +166,9 @@ def _progress(moment: Moment, line: Line) -> JsonObject:
     drive = moment.drive
     figures = rates(drive.last_second) if drive and drive.last_second else {}
     return {
-        "phase": moment.phase_text, "number": moment.number, "round": moment.round,
-        "stage": moment.stage, "step": moment.step, "done": moment.done, "todo": moment.todo,
+        "phase": moment.phase_text, "number": moment.number, "trials": moment.trials,
+        "round": moment.round, "stage": moment.stage, "step": moment.step,
+        "done": moment.done, "todo": moment.todo,
         "share": round(moment.share, 3), "left_s": round(moment.left_s),
         "left": moment.left_text, "is_late": moment.is_late,
         "detail": _detail(moment),

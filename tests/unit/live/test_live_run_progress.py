@@ -145,6 +145,18 @@ def test_a_run_that_goes_on_counts_anew() -> None:
     assert (progress.done, progress.todo) == (0, 4)
 
 
+def test_a_trial_of_a_run_that_goes_on_has_the_number_of_its_line() -> None:
+    """The line while it was measured said *trial 1 of 2*, the one that stayed *trial 8 of 9*."""
+    progress = RunProgress(Clock())
+    progress.hear(replace(BEGUN, todo=2))
+    trial = a_trial(8)
+    progress.hear(PhaseBegun(trial, "drive"))
+
+    assert progress.place_text == "trial 8 of 9"
+    assert " ".join(progress.head_of(trial).split()).startswith("trial 8 of 9 ")
+    assert (progress.moment().number, progress.moment().trials) == (8, 9)
+
+
 def test_after_the_last_trial_it_is_still_at_the_last() -> None:
     progress = RunProgress(Clock())
     progress.hear(BEGUN)

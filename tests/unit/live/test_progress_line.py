@@ -51,4 +51,4 @@ def test_a_run_says_which_trial_and_how_long_it_takes_still() -> None:
     assert driven.endswith("s of it left, 1 failed")
     ended = line.hear(TrialEnded(TRIAL))
     assert ended is not None
-    assert ended.startswith("trial 2 of 9")
+    assert ended.startswith("trial 1 of 9"), "whose stage and phase the line has, too"

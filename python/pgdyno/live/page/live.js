@@ -65,7 +65,7 @@
 
   function showProgress(it) {
     const measured = it.number !== null;
-    const where = measured ? `Trial ${Math.min(it.done + 1, it.todo)} of ${it.todo}` : "Before the first trial";
+    const where = measured ? `Trial ${it.number} of ${it.trials}` : "Before the first trial";
     put("count", measured ? `${where} · round ${it.round}` : it.step ? "Now" : where);
     put("stage", it.step || (measured ? it.stage : it.phase));
     put("phase", [measured ? it.phase : "", it.detail].filter(Boolean).join(": "));
