@@ -91,9 +91,8 @@ class LiveView:
         self._console.print(trial_line(record, self._progress.head_of(record), lost=lost))
 
     def _look_taken(self, event: LookTaken) -> None:
-        when = "after" if event.decides else "in"
-        for line in event.sentences:
-            self._console.print(f"{when} round {event.rounds}: {line}", markup=False)
+        for line in event.lines:
+            self._console.print(line, markup=False)
 
     def _step_begins(self, text: str) -> None:
         if self._quiet:

@@ -196,7 +196,7 @@ class Audience:
             case TrialEnded():
                 self._stored = True
             case LookTaken():
-                self._notes.extend(f"after round {event.rounds}: {one}" for one in event.sentences)
+                self._notes.extend(event.lines)
             case Noted():
                 self._notes.append(event.text)
             case PointMeasured():

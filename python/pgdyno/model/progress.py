@@ -111,6 +111,14 @@ class LookTaken:
     left: int  # trials that may still be measured, at most
     decides: bool = True  # else the round goes on
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Its sentences, each with the rounds that it is of: all so far, not the last alone."""
+        when = f"after round {self.rounds}"
+        if not self.decides:
+            when = "in round 1" if self.rounds == 1 else f"in rounds 1 to {self.rounds}"
+        return tuple(f"{when}: {one}" for one in self.sentences)
+
 
 @dataclass(frozen=True, slots=True)
 class StepBegun:
