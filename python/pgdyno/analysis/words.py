@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from pgdyno.analysis.answer_facts import TailFacts
 from pgdyno.analysis.facts import Comparison, Spread, StageFacts
-from pgdyno.model.durability import LADDER, NOT_KNOWN
+from pgdyno.model.durability import HARMLESS, LADDER, NOT_KNOWN
 from pgdyno.model.units import bytes_text, count_text, digits_text, ends_text, ratio_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.model.workload import TEXT_MIX
@@ -18,7 +18,7 @@ NO_LOOK = "no look yet"
 AMONG_SEVERAL = "among several comparisons that is not yet beyond chance"
 
 RUNGS = {NOT_KNOWN: "what may be lost is not known", **LADDER}
-SAFE = ("D0", "D1")  # rungs on which nothing is lost
+SAFE: tuple[str, ...] = HARMLESS  # as pages spell rungs
 
 
 def is_beside_one(one: Comparison) -> bool:

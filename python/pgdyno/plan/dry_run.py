@@ -244,7 +244,7 @@ def _lost(stage: Stage) -> tuple[str, str | None]:
     if stage.rung_known in LADDER:
         return f"{LADDER[stage.rung_known]}: {stage.rung_reason}", unread
     # What is known is no reason why the rest is not.
-    rung = f" ({stage.rung}: {LADDER[stage.rung]})" if stage.rung != "D0" else ""
+    rung = f" ({stage.rung}: {LADDER[stage.rung]})" if stage.rung is not Rung.D0 else ""
     return f"what may be lost is {unread}", f"known already: {stage.rung_reason}{rung}"
 
 

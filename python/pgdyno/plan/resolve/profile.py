@@ -87,10 +87,10 @@ def _sized(
     amount = amounts[setting.of] if setting.of in amounts else config.size(setting.of)
     assert amount is not None, f"{setting.of} stands before {knob.name} in the profile"
     of = setting.of
-    if setting.of in amounts:
-        of = f"{bytes_text(amount)} of {setting.of.replace('_', ' ')}"
-    if setting.of == _OF_THE_MOMENT and (folder := host.least_free_elsewhere):
+    if of == _OF_THE_MOMENT and (folder := host.least_free_elsewhere):
         of = f"{bytes_text(amount)} free in {folder}"
+    elif of in amounts:
+        of = f"{bytes_text(amount)} of {of.replace('_', ' ')}"
     words = setting.share_text(of)
     size = _stepped(int(amount * setting.share), knob, setting)
     least = base_units(knob, setting.at_least)
