@@ -137,9 +137,10 @@ def test_what_a_version_does_not_count_is_not_told_as_zero(facts: Facts) -> None
 
 def test_plans_are_told_in_full_with_what_the_planner_expected(facts: Facts) -> None:
     same, other = PlanEstimate(8.44, 8.44, 1.0, 1.0), PlanEstimate(8.44, 912.0, 1.0, None)
+    later = PlanEstimate(None, 2.35, None, 1.0)
     row = PlanRow("no_stock", "new_order", "Index Scan stock", ("Index Scan: Index Cond (a = $1)",),
                   (same, other))  # fmt: skip
-    once = replace(row, kind="", nodes=(), stages=(None, same))
+    once = replace(row, kind="", nodes=(), stages=(None, later))
     one = section(found(facts, plans=replace(NONE, rows=(row, once))))
     assert one is not None
     table = one.blocks[-1]
@@ -147,9 +148,10 @@ def test_plans_are_told_in_full_with_what_the_planner_expected(facts: Facts) -> 
     assert table.folded
     assert [(cell.text, cell.note) for cell in table.rows[0]] == [
         ("no_stock", "new order"), ("Index Scan stock", "Index Scan: Index Cond (a = $1)"),
-        ("8.44", "1 row"), ("8.44 → 912", "1 → – rows"),
+        ("8.44", "1 row"), ("8.44 → 912", "1 → – row"),
     ]  # fmt: skip
     assert table.rows[1][2].text == "–"
+    assert (table.rows[1][3].text, table.rows[1][3].note) == ("– → 2.35", "– → 1 row")
 
 
 def test_plans_that_stay_are_one_sentence(facts: Facts) -> None:

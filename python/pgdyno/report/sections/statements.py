@@ -268,9 +268,9 @@ def _expected(use: PlanEstimate | None) -> Cell:
     if use is None:
         return _QUIET
     rows = _between(use.begin_rows, use.end_rows)
-    return Cell(
-        _between(use.begin_cost, use.end_cost), note=f"{rows} {'row' if rows == '1' else 'rows'}"
-    )
+    last = use.begin_rows if use.end_rows is None else use.end_rows
+    noun = "row" if last is not None and digits_text(last) == "1" else "rows"
+    return Cell(_between(use.begin_cost, use.end_cost), note=f"{rows} {noun}")
 
 
 def _between(begin: float | None, end: float | None) -> str:
