@@ -104,15 +104,15 @@ def _next_steps(
         for one in stages
         if one.to_first and one.twin_of is None  # of a twin there is nothing to decide
     }
-    left = sum(one.state in ("planned", "running") for one in trials)
+    begun = {one.round for one in trials if one.state != "planned"}
+    left = sum(one.round not in begun for one in trials)
     again = _measured_again(trials, looks)
     planned = max((one.round for one in trials), default=0) if left or again else 0
     if left or again:
         soon = [f"`{name}`" for name, needed in rounds.items() if 0 < needed <= planned]
         may = f", and may decide what {listed(soon)} {'do' if soon[1:] else 'does'}" if soon else ""
         rest = [f"the {plural(left, 'trial that is left', 'trials that are left')}"] if left else []
-        rest += [again] if again else []
-        yield f"`pgdyno resume`, given the run file, measures {listed(rest)}{may}."
+        yield f"`pgdyno resume`, given the run file, measures {listed([*rest, *again])}{may}."
     else:
         yield from _beyond_failures(stages)
     # What the rest of a run may decide is no reason to repeat the run.
@@ -169,19 +169,27 @@ def _beyond_failures(stages: Sequence[StageFacts]) -> Iterator[str]:
         )
 
 
-def _measured_again(trials: Sequence[TrialFacts], looks: Sequence[int]) -> str:
-    """Which rounds `resume` measures once more, see `plan.remaining`; empty: of none it is known.
+def _measured_again(trials: Sequence[TrialFacts], looks: Sequence[int]) -> list[str]:
+    """Which rounds `resume` measures once more, see `plan.remaining`; none: of none it is known.
 
-    Of a plan with looks it depends on what the last one saw.
+    Of failures in a plan with looks it depends on what the last look saw.
     """
-    broken = {one.round for one in trials
-              if one.state in ("failed", "invalid") and one.attempt == 1}  # fmt: skip
-    if looks or not broken:
-        return ""
-    names = listed([str(one) for one in sorted(broken)])
-    if len(broken) == 1:
-        return f"round {names} again (a trial of it failed or was invalid)"
-    return f"rounds {names} again (trials of them failed or were invalid)"
+    failed = {one.round for one in trials
+              if not looks and one.state in ("failed", "invalid") and one.attempt == 1}  # fmt: skip
+    unended = {one.round for one in trials if one.state in ("planned", "running")}
+    torn = unended & {one.round for one in trials if one.state != "planned"} - failed
+    again = []
+    for rounds, one, many in (
+        (failed, "a trial of it failed or was invalid", "trials of them failed or were invalid"),
+        (torn, "it was interrupted", "they were interrupted"),
+    ):
+        names = listed([str(each) for each in sorted(rounds)])
+        if rounds:
+            single = len(rounds) == 1
+            again.append(
+                f"{'round' if single else 'rounds'} {names} again ({one if single else many})"
+            )
+    return again
 
 
 def _takes(rounds: int, trials: Sequence[TrialFacts]) -> str:

@@ -316,6 +316,31 @@ def test_a_run_that_was_broken_off_is_told_to_be_resumed(tmp_path: Path) -> None
         assert (text in plain) == said
 
 
+def test_a_round_that_was_interrupted_is_told_to_be_measured_again_as_a_whole(
+    tmp_path: Path,
+) -> None:
+    """As `resume` does: its finished trials are measured again with those that are left."""
+    facts = undecided(tmp_path)
+    last = max(one.round for one in facts.trials)
+    head, tail = facts.trials[:-3], facts.trials[-3:]
+    planned = tuple(replace(one, state="planned") for one in tail[1:])
+    for looks in ((), (4, 6)):
+        for state in ("running", "planned"):
+            trials = (*head, replace(tail[0], state=state), *planned)
+            plain = answer(
+                facts.stages, trials, (), (), metric="NOPM", quick=False, looks=looks
+            ).plain
+            text = (
+                "`pgdyno resume`, given the run file, measures the 2 trials that are left and"
+                f" round {last - 1} again (it was interrupted)"
+            )
+            assert any(one.startswith(text) for one in plain), plain
+    trials = (*facts.trials[:-1], replace(facts.trials[-1], state="running"))
+    plain = answer(facts.stages, trials, (), (), metric="NOPM", quick=False).plain
+    text = f"given the run file, measures round {last} again (it was interrupted)"
+    assert any(text in one for one in plain)
+
+
 def test_failures_that_resuming_does_not_undo_are_told_with_the_way_on(tmp_path: Path) -> None:
     """`undecided, trials failed`, after the round was measured again: and nothing to do next."""
     facts = undecided(tmp_path)
