@@ -9,8 +9,11 @@ import pytest
 
 from pgdyno.model.errors import PlanError
 from pgdyno.model.looks import LOOKS
+from pgdyno.model.wording import listed
 from pgdyno.plan import read_plan
 from pgdyno.plan.packaged import FOLDER, plan_path
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.stem)
@@ -21,6 +24,13 @@ def test_a_plan_that_is_shortened_reaches_its_first_look(path: Path) -> None:
     draft = read_plan(path, quick=True)
     if draft.whole_rounds is not None:
         assert draft.document.protocol.rounds >= LOOKS[draft.whole_rounds][0]
+
+
+def test_the_readme_names_the_plans_that_do_not_check_every_trial() -> None:
+    known = {path.stem: read_plan(path).document.protocol for path in FOLDER.glob("*.toml")}
+    fewer = [f"`{name}`" for name, one in sorted(known.items()) if one.checked_rounds == 1]
+    assert f"checked ({listed(fewer)}: in round 1 only)" in (ROOT / "README.md").read_text()
+    assert {one.checked_rounds for one in known.values()} == {None, 1}
 
 
 def test_a_name_that_is_nearly_a_plan_is_told_which(
