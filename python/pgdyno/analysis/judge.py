@@ -177,7 +177,7 @@ def most_doubtful(
     """The judgement of the most doubtful round, with the number of rounds that share it.
 
     The fact is that round's; where others of the same verdict have other facts, it says of how many
-    it is.
+    it is. A further clause that some of them lack is left out: what is said is true of all these.
 
     Args:
         judgements: Of the rounds.
@@ -190,9 +190,15 @@ def most_doubtful(
         return None
     worst, _ = max(known, key=lambda each: (_DOUBT.index(each[0].verdict), each[1]))
     alike = [one for one, _ in known if one.verdict == worst.verdict]
-    same = sum(one.fact == worst.fact for one in alike)
-    fact = worst.fact if same == len(alike) else f"in {plural(same, 'round')}: {worst.fact}"
+    fact = min((one.fact for one in alike if _holds(one.fact, worst)), key=len)
+    same = sum(_holds(fact, one) for one in alike)
+    fact = fact if same == len(alike) else f"in {plural(same, 'round')}: {fact}"
     return replace(worst, fact=fact, rounds=len(alike), of_rounds=len(known))
+
+
+def _holds(fact: str, judgement: Judgement) -> bool:
+    """Whether it is the judgement's own, or that but for a further clause."""
+    return f"{judgement.fact}; ".startswith(f"{fact}; ")
 
 
 def _judgement(answer: Answer) -> Judgement:

@@ -112,6 +112,21 @@ def test_the_report_says_when_the_scheduler_moved_the_numbers() -> None:
     assert placement(trials(SHARE), server_on_host=True).verdict == "unknown"
 
 
+def test_a_fact_holds_of_rounds_that_have_a_further_one_too() -> None:
+    short = Judgement("unknown", "the window has 5 steps, too few to tell", None)
+    stalled = replace(short, fact=f"{short.fact}; 1 s below half of the median, counted")
+    other = replace(short, fact="the window has 5 steps")
+    for rounds, fact in (
+        ([short, stalled], short.fact),
+        ([stalled, short], short.fact),
+        ([stalled, stalled], stalled.fact),
+        ([short, stalled, other], f"in 2 rounds: {short.fact}"),
+    ):
+        worst = most_doubtful(rounds)
+        assert worst is not None
+        assert worst.fact == fact, rounds
+
+
 def test_of_rounds_that_are_clear_the_most_doubtful_one_has_the_greatest_share() -> None:
     """The page said `at most 3% more` of the first of three rounds, and another had 5%."""
     rounds = [Judgement("clear", f"the client took {share} of the host", None)
