@@ -99,8 +99,8 @@ def commit_rate_per_s(
     if transaction.cpu_ns == 0:
         return flush_limit_per_s(clients, flush.ns)
     rate = _Model(clients, flush, transaction, cpus).run()
-    # One client waits for every flush of its own: what a draw adds to that limit is chance.
-    return min(rate, flush_limit_per_s(1, flush.ns)) if clients == 1 else rate
+    # A page promises the limit for any transaction: what rest or a draw adds to it is chance.
+    return min(rate, flush_limit_per_s(clients, flush.ns))
 
 
 def commit_delay_us(flush_ns: float) -> int:
