@@ -32,10 +32,29 @@ PARTS = {
     "lock": "waiting for a lock of an object",
     "lock_table": "waiting for the table of locks",
     "read": "waiting until a page is read",
+    "write": "waiting until a page is written",
     "page": "waiting for the content of a page",
+    "mapping": "waiting for the table of buffers",
+    "pin": "waiting until others let go of a page",
     "extend": "waiting until a table has grown",
+    "snapshot": "waiting to begin, to end or to look at transactions",
+    "slru": "waiting for states of transactions",
+    "predicate": "waiting to note what was read",
+    "spin": "waiting for a spinlock",
+    "vacuum": "waiting as vacuum paces itself",
+    "replication": "waiting for a standby",
+    "spill": "waiting for temporary files",
+    "parallel": "waiting for parallel workers",
+    "checkpoint": "waiting for a checkpoint",
+    "archive": "waiting for the archive",
+    "statistics": "waiting to hand in counts",
+    "notify": "waiting for NOTIFY",
+    "sleep": "sleeping, as was asked",
+    "idle": "having nothing to do",
+    "extension": "waiting for an extension",
+    "other": "waiting for something rare",
 }
-"""What they are called, and classes of waits that many runs have."""
+"""What they are called, and the classes of waits."""
 
 DRAWS = 500
 """How often seconds are drawn anew for an interval."""

@@ -44,7 +44,7 @@ def _stage(one: StageDiagnosis) -> Iterator[str]:
 
 def _proof(window: WindowDiagnosis) -> Iterator[str]:
     if window.parts:
-        shown_parts = window.parts[:_PARTS_MAX]
+        shown_parts = _first(window.parts)
         shown = [_part(part) for part in shown_parts]
         yield _line(
             f"Session time of round {window.round}, {digits_text(window.sessions or 0)} sessions on"
@@ -82,6 +82,15 @@ def _others(window: WindowDiagnosis) -> Iterator[str]:
     if reasons:
         yield _line(f"Not known ({plural(len(unknown), 'class', 'classes')}):", 2)
         yield from (_line(f"{listed(titles)}: {why}.", 4) for why, titles in reasons.items())
+
+
+def _first(parts: tuple[TimePart, ...]) -> tuple[TimePart, ...]:
+    """The largest of them, and all else as one, so that they add up."""
+    rest = parts[_PARTS_MAX:]
+    if len(rest) < 2:
+        return parts
+    share, root = sum(one.share for one in rest), sum(one.root for one in rest)
+    return (*parts[:_PARTS_MAX], TimePart("rest", "all else", share, share, share, root))
 
 
 def _part(one: TimePart) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from pgdyno.analysis.account_facts import (
     IDLE,
     IN_FLIGHT,
+    PARTS,
     RUNNING,
     UNTOLD,
     WANTS_CPU,
@@ -18,6 +20,7 @@ from pgdyno.analysis.account_facts import (
 )
 from pgdyno.analysis.diagnosis_facts import Gain
 from pgdyno.analysis.window_facts import StageWindows, WindowFacts
+from pgdyno.catalog.waits import wait_classes
 from pgdyno.diagnosis.stages import diagnose_stages
 from pgdyno.diagnosis.window import diagnose_window
 from pgdyno.report import diagnosis
@@ -312,6 +315,21 @@ def test_a_terminal_says_what_at_its_holders_means_where_a_part_moved() -> None:
         text = " ".join(diagnosis.text(diagnose_stages([StageWindows("s", (window,))])).split())
         assert ("% at its holders" in text) == told
         assert ("At its holders: a wait for a lock counts as" in text) == told
+
+
+def test_shares_that_a_terminal_shows_add_up() -> None:
+    """It showed the first six, and 5% of the time was nowhere."""
+    waits = dict.fromkeys(("row", "read", "page", "extend", "mapping", "write", "slru", "pin"), 0.1)
+    window = a_window({"flush": 0.2, **waits})
+    text = " ".join(diagnosis.text(diagnose_stages([StageWindows("s", (window,))])).split())
+    ((told),) = re.findall(r"Session time of round .*? on average: (.*?)\.", text)
+    assert sum(int(one) for one in re.findall(r"(\d+)%(?! at its)", told)) == 100
+    assert told.endswith("all else 30%")
+
+
+def test_every_class_of_waits_has_a_name_for_people() -> None:
+    """`waiting for write`, a page said."""
+    assert set(wait_classes()) <= set(PARTS)
 
 
 def test_a_gain_that_a_full_resource_caps_has_no_interval() -> None:
