@@ -100,8 +100,15 @@ def tail_sentence(stage: StageFacts) -> str:
         interval = f"{tail.low:.3f} to {tail.high:.3f}"
     return (
         f"{tail.percentile} of {words.kind(tail.kind)} of `{stage.name}` is {ratio} that of"
-        f" `{tail.base}` ({interval}): {tail.verdict}"
+        f" `{tail.base}`{in_rounds(tail, stage.to_first)} ({interval}): {tail.verdict}"
     )
+
+
+def in_rounds(tail: TailFacts, beside: Comparison | None) -> str:
+    """The rounds that tell of the slowest, after a space, where throughput is compared by more."""
+    if beside is None or tail.rounds >= beside.rounds:
+        return ""
+    return f" in {tail.rounds} of {plural(beside.rounds, 'round')}"
 
 
 def to_one_between(stage: StageFacts) -> Comparison | None:

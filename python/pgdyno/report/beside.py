@@ -141,7 +141,8 @@ def _slowest(row: Row, one: Against) -> Iterator[str]:
     tail = row.sides[one.place].tail
     if one.how == "paired" and tail is not None and tail.base == row.sides[0].stage:
         interval = words.ends(tail.low, tail.high)
-        yield f"{_LETTERS[one.place]}: by rounds, the {tail_words(tail)} ({interval})."
+        slowest = tail_words(tail, one.comparison)
+        yield f"{_LETTERS[one.place]}: by rounds, the {slowest} ({interval})."
 
 
 def _doubted(row: Row) -> Iterator[str]:

@@ -108,7 +108,7 @@ def _card(stage: StageFacts, facts: Facts) -> Card:
         verdict=words.verdict_of(stage) if compared else None,
         builds_on=_builds_on(stage, facts),
         tone=verdict_tone(stage, facts),
-        tail=Cell(tail_words(tail), tone(tail)) if tail else _no_tail(stage),
+        tail=Cell(tail_words(tail, compared), tone(tail)) if tail else _no_tail(stage),
         doubts=tuple(_doubts(stage, facts)),
     )
 

@@ -14,6 +14,7 @@ from pgdyno.analysis.answer_facts import Confidence, Doubt, TailFacts, confidenc
 from pgdyno.analysis.facts import Facts, LossFacts, MistakeFacts, StageFacts
 from pgdyno.analysis.plain import deepest, plain, tail_sentence
 from pgdyno.analysis.words import risks, stands
+from pgdyno.report.sections.stages import tail_words
 from pgdyno.report.summary import render
 from pgdyno.report.tone import CONFIDENCES
 from tests.unit.conftest import analysed
@@ -104,6 +105,17 @@ def test_the_deepest_percentile_with_a_verdict_is_said(stages: tuple[StageFacts,
     assert "the slowest 1 in 100 " in plain([first, stage])[1]
     assert tail_sentence(stage) == (
         "p99 of New-Order of `tuned` is ×1.400 that of `initdb` (1.260 to 1.540): worse"
+    )
+
+
+def test_a_ratio_of_the_slowest_that_few_rounds_tell_says_of_how_many_it_is(
+    stages: tuple[StageFacts, ...],
+) -> None:
+    """A box said ×1.026 by 1 round of 4, above a table where p99 of all rounds was shorter."""
+    stage = compared(stages[1], 1.3, tails=(replace(tail("p99", 1.026, "undecided"), rounds=1),))
+    assert "is ×1.026 that of `initdb` in 1 of 3 rounds (" in tail_sentence(stage)
+    assert tail_words(stage.tails[0], stage.to_first) == (
+        "slowest 1 in 100 New-Order transactions take ×1.026 the time in 1 of 3 rounds: undecided"
     )
 
 

@@ -8,7 +8,7 @@ from pgdyno.analysis import words
 from pgdyno.analysis.answer_facts import TailFacts
 from pgdyno.analysis.facts import Comparison, Facts, Spread, StageFacts
 from pgdyno.analysis.one_device import on_one_device
-from pgdyno.analysis.plain import SLOWEST, deepest, to_one_between
+from pgdyno.analysis.plain import SLOWEST, deepest, in_rounds, to_one_between
 from pgdyno.model.looks import LOOKS
 from pgdyno.model.units import ratio_text
 from pgdyno.model.wording import listed, plural
@@ -142,14 +142,15 @@ def _tail(stage: StageFacts) -> Cell:
         return Cell(words.NOTHING)
     interval = words.ends(tail.low, tail.high)
     text = f"{tail.percentile} {_times(tail.ratio)}"
-    return Cell(text, tone(tail), note=f"{interval}, {tail.verdict}")
+    told = [in_rounds(tail, stage.to_first).strip(), f"{interval}, {tail.verdict}"]
+    return Cell(text, tone(tail), note="; ".join(filter(None, told)))
 
 
-def tail_words(tail: TailFacts) -> str:
+def tail_words(tail: TailFacts, beside: Comparison | None) -> str:
     """The same in a line, e.g. `slowest 1 in 100 New-Order transactions take ×1.240 the time`."""
     ratio = words.NOTHING if tail.ratio is None else _times(tail.ratio)
     slowest = f"slowest {SLOWEST[tail.percentile]} {words.kind(tail.kind)} transactions"
-    return f"{slowest} take {ratio} the time: {tail.verdict}"
+    return f"{slowest} take {ratio} the time{in_rounds(tail, beside)}: {tail.verdict}"
 
 
 def _times(ratio: float) -> str:
