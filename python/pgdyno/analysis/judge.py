@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from types import MappingProxyType
 
 import numpy as np
@@ -177,7 +178,7 @@ def most_doubtful(
     """The judgement of the most doubtful round, with the number of rounds that share it.
 
     The fact is that round's; where others of the same verdict have other facts, it says of how many
-    it is. A further clause that some of them lack is left out: what is said is true of all these.
+    it is, but for the clauses that it begins with as they all do.
 
     Args:
         judgements: Of the rounds.
@@ -190,15 +191,16 @@ def most_doubtful(
         return None
     worst, _ = max(known, key=lambda each: (_DOUBT.index(each[0].verdict), each[1]))
     alike = [one for one, _ in known if one.verdict == worst.verdict]
-    fact = min((one.fact for one in alike if _holds(one.fact, worst)), key=len)
-    same = sum(_holds(fact, one) for one in alike)
-    fact = fact if same == len(alike) else f"in {plural(same, 'round')}: {fact}"
+    clauses = [one.fact.split("; ") for one in alike]
+    of_worst = worst.fact.split("; ")
+    side_by_side = zip(*clauses, strict=False)
+    shared = len(list(takewhile(lambda each: len({*each}) == 1, side_by_side)))
+    first, own = of_worst[:shared], "; ".join(of_worst[shared:])
+    same = sum(one[: len(of_worst)] == of_worst for one in clauses)
+    if own and same < len(alike):
+        own = f"in {plural(same, 'round')}: {own}"
+    fact = "; ".join([*first, own] if own else first)
     return replace(worst, fact=fact, rounds=len(alike), of_rounds=len(known))
-
-
-def _holds(fact: str, judgement: Judgement) -> bool:
-    """Whether it is the judgement's own, or that but for a further clause."""
-    return f"{judgement.fact}; ".startswith(f"{fact}; ")
 
 
 def _judgement(answer: Answer) -> Judgement:

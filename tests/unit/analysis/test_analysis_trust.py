@@ -112,21 +112,6 @@ def test_the_report_says_when_the_scheduler_moved_the_numbers() -> None:
     assert placement(trials(SHARE), server_on_host=True).verdict == "unknown"
 
 
-def test_a_fact_holds_of_rounds_that_have_a_further_one_too() -> None:
-    short = Judgement("unknown", "the window has 5 steps, too few to tell", None)
-    stalled = replace(short, fact=f"{short.fact}; 1 s below half of the median, counted")
-    other = replace(short, fact="the window has 5 steps")
-    for rounds, fact in (
-        ([short, stalled], short.fact),
-        ([stalled, short], short.fact),
-        ([stalled, stalled], stalled.fact),
-        ([short, stalled, other], f"in 2 rounds: {short.fact}"),
-    ):
-        worst = most_doubtful(rounds)
-        assert worst is not None
-        assert worst.fact == fact, rounds
-
-
 def test_of_rounds_that_are_clear_the_most_doubtful_one_has_the_greatest_share() -> None:
     """The page said `at most 3% more` of the first of three rounds, and another had 5%."""
     rounds = [Judgement("clear", f"the client took {share} of the host", None)
@@ -138,6 +123,22 @@ def test_of_rounds_that_are_clear_the_most_doubtful_one_has_the_greatest_share()
     assert most_doubtful([*rounds, unknown], (0.033, 0.044, 0.037, None)) == replace(
         unknown, of_rounds=4
     ), "a verdict weighs more than a share"
+
+
+def test_what_all_rounds_have_in_common_is_not_said_of_some() -> None:
+    """All three windows had 8 steps, and the page said so of one or two of them."""
+    short, stalled = "the window has 8 steps", "1 s below half of the median, counted"
+    both = f"{short}; {stalled}"
+    for facts, said in (
+        ((short, short, both), short),
+        ((short, both, "the window has 5 steps"), f"in 2 rounds: {short}"),
+        ((both, short, short), f"{short}; in 1 round: {stalled}"),
+        ((both, both, both), both),
+        ((f"a; {stalled}", f"b; {stalled}"), f"in 1 round: a; {stalled}"),
+    ):
+        worst = most_doubtful([Judgement("unknown", one, None) for one in facts])
+        assert worst is not None
+        assert (worst.fact, worst.rounds) == (said, len(facts))
 
 
 def test_a_share_stands_on_the_page_as_of_the_round_that_its_caption_names(tmp_path: Path) -> None:
