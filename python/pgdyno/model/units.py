@@ -13,7 +13,7 @@ def bytes_text(count: float) -> str:
     """Bytes with a binary unit and three digits, e.g. `1.46 GiB`."""
     value = float(count)
     for unit in _BYTE_UNITS[:-1]:
-        if abs(value) < 1024:
+        if abs(value) < 1023.5:  # what rounds to 1024 has the next unit
             return f"{value:.0f} {unit}" if unit == "B" else f"{_three(value)} {unit}"
         value /= 1024
     return f"{_three(value)} {_BYTE_UNITS[-1]}"
@@ -22,7 +22,7 @@ def bytes_text(count: float) -> str:
 def ns_text(ns: float) -> str:
     """Nanoseconds in the largest unit that keeps a digit before the point, e.g. `7.90 ms`."""
     for size, unit in _NS_UNITS:
-        if abs(ns) >= size:
+        if abs(ns) >= size * (0.9995 if size > 1 else 1):  # what rounds to 1000 has it, too
             return f"{_three(ns / size)} {unit}"
     return "0 ns" if ns == 0 else f"{ns:.2g} ns"
 
@@ -99,6 +99,6 @@ def _end(ratio: float, digits: int) -> str:
 def _three(value: float) -> str:
     """Three significant digits without an exponent."""
     size = abs(value)
-    if size >= 100:
+    if size >= 99.95:
         return f"{value:.0f}"
-    return f"{value:.1f}" if size >= 10 else f"{value:.2f}"
+    return f"{value:.1f}" if size >= 9.995 else f"{value:.2f}"

@@ -19,16 +19,18 @@ from pgdyno.model.units import (
 @pytest.mark.parametrize(
     ("count", "text"),
     [(0, "0 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (1536 << 20, "1.50 GiB"),
-     (123 << 30, "123 GiB"), (5 << 60, "5120 PiB")],
+     (123 << 30, "123 GiB"), (5 << 60, "5120 PiB"), (1023.7, "1.00 KiB"),
+     ((1 << 20) - 1, "1.00 MiB"), (10 * 1024 - 1, "10.0 KiB"), (100 * 1024 - 1, "100 KiB")],
 )  # fmt: skip
-def test_bytes(count: int, text: str) -> None:
+def test_bytes(count: float, text: str) -> None:
     assert bytes_text(count) == text
 
 
 @pytest.mark.parametrize(
     ("ns", "text"),
     [(0, "0 ns"), (999, "999 ns"), (7_900_000, "7.90 ms"), (12_345, "12.3 µs"),
-     (61_000_000_000, "61.0 s"), (0.5, "0.5 ns")],
+     (61_000_000_000, "61.0 s"), (0.5, "0.5 ns"), (999_600, "1.00 ms"), (999_400, "999 µs"),
+     (9_996, "10.0 µs"), (99_960, "100 µs"), (999.7, "1.00 µs")],
 )  # fmt: skip
 def test_nanoseconds(ns: float, text: str) -> None:
     assert ns_text(ns) == text
