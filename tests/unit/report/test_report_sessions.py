@@ -80,6 +80,13 @@ def test_who_blocks_whom_is_told_with_its_interval_and_its_deepest_queue(facts: 
     assert table.rows[1][3].note == "≥ 4 at once"
 
 
+def test_who_was_met_waiting_behind_another_is_a_queue_of_one_at_least(facts: Facts) -> None:
+    first, *others = facts.sessions
+    told = (replace(first, blocking=(WAITS,), deepest=None), *others)
+    (table,) = blocked(replace(facts, sessions=told))
+    assert table.rows[-1][3].text == "≥ 1 session"
+
+
 @pytest.mark.parametrize(("left", "told_of"), [(3, "3 rows more are"), (1, "1 row more is")])
 def test_of_many_pairs_the_longest_waits_are_shown_and_the_others_counted(
     facts: Facts, left: int, told_of: str

@@ -182,8 +182,8 @@ def _waited(one: Blocking | None) -> Cell:
 
 
 def _deepest(stage: StageSessions) -> Cell:
-    if (queue := stage.deepest) is None:
-        return _NOT_MET
+    if (queue := stage.deepest) is None:  # sampled sessions knew no head yet
+        return Cell("≥ 1 session") if stage.blocking else _NOT_MET
     when = f"second {queue.second:.0f} of round {queue.round}"
     return Cell(
         f"≥ {plural(queue.sessions, 'session')}", note=f"{when}; its head {_deeds(queue.head)}"
