@@ -37,7 +37,7 @@ from pgdyno.model.run import (
 from pgdyno.model.system_errors import told
 from pgdyno.model.text import path_typed
 from pgdyno.model.wording import small
-from pgdyno.plan.schema.files import BadFile, open_regular, require_regular
+from pgdyno.plan.schema.files import BadFile, did_you_mean, open_regular, require_regular
 from pgdyno.store import telemetry_rows, views
 from pgdyno.store.earlier_formats import head_of
 from pgdyno.store.named_runs import meant
@@ -108,7 +108,7 @@ def is_run_file(path: Path) -> bool:
         with open_regular(path) as raw:
             head = raw.read(_ID_AT + 4)
     except BadFile as error:
-        raise StoreError(f"file {path} {error}") from error
+        raise StoreError(f"file {path} {error}", meant(path) or did_you_mean(path)) from error
     return int.from_bytes(head[_ID_AT:], "big") == APPLICATION_ID
 
 

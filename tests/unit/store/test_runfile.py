@@ -32,7 +32,7 @@ from pgdyno.model.run import (
     TrialState,
 )
 from pgdyno.store.earlier_formats import head_of
-from pgdyno.store.run_file import RunFile, require_new
+from pgdyno.store.run_file import RunFile, is_run_file, require_new
 from tests.data.miniature import CHARACTERS, a_plan, a_result
 from tests.unit.stats.test_stats_ceiling import CEILING
 
@@ -298,6 +298,18 @@ def test_the_last_run_of_a_plan_is_named_to_who_names_the_plan(
     with pytest.raises(StoreError) as caught:
         RunFile.read(Path(said))
     assert caught.value.hint == "Did you mean runs/20261130-090000-demo.sqlite?"
+
+
+@pytest.mark.parametrize(("said", "meant"), [("rnu.sqlite", "run.sqlite"), ("odl.log", "old.log")])
+def test_who_asks_whether_it_is_a_run_file_hears_what_was_meant(
+    path: Path, said: str, meant: str
+) -> None:
+    path.parent.mkdir()
+    for name in ("run.sqlite", "old.log"):
+        path.with_name(name).write_text("tps = 1")
+    with pytest.raises(StoreError) as caught:
+        is_run_file(path.with_name(said))
+    assert caught.value.hint == f"Did you mean {path.with_name(meant)}?"
 
 
 def test_a_missing_file_is_an_error(path: Path) -> None:
