@@ -33,10 +33,6 @@ _WAL = {
 }  # fmt: skip
 _VERDICTS = ("better", "worse", "equivalent")
 _HINT_NO_INTERVAL = (
-    "Latencies, costs and waits have no interval here: small differences of different days are"
-    " chance."
-)
-_HINT_MERGED = (
     "Latencies, costs and waits have no interval here, and no verdict: a small difference may be"
     " chance."
 )
@@ -80,10 +76,8 @@ def _row(row: Row) -> Iterator[str]:
         yield from _said(one)
         yield from _slowest(row, one)
     yield from _doubted(row)
-    if any(one.how == "unpaired" for one in row.against):
+    if row.against:
         yield _HINT_NO_INTERVAL
-    elif row.against:
-        yield _HINT_MERGED
     for title, grid in (
         ("Latency, of all rounds together", _latency(sides)),
         ("Cost of a transaction, median of rounds", _costs(sides)),
@@ -133,7 +127,8 @@ def _said(one: Against) -> Iterator[str]:
     if one.hint:
         yield f"   {one.hint}"
     for warning in one.comparison.warnings:
-        yield f"   {capital(warning)}."
+        if warning != one.comparison.reason:
+            yield f"   {capital(warning)}."
 
 
 def _slowest(row: Row, one: Against) -> Iterator[str]:
