@@ -34,6 +34,15 @@ def test_runs_of_two_days(runs: Path, snapshot: SnapshotAssertion) -> None:
     assert pgdyno.compare(*subjects, runs=runs).text() == snapshot(name="noise known")
 
 
+def test_why_a_run_that_was_broken_off_decides_nothing_is_said_once(tmp_path: Path) -> None:
+    run = write_miniature(tmp_path / "run.sqlite", invalid=(), planned=tuple(range(4, 10)))
+    said = [
+        line.partition("because ")[2] or line for line in pgdyno.compare(run).text().split("\n")
+    ]
+    told = [line.strip() for line in said if "an interval needs 2" in line]
+    assert told == ["1 round has both stages, an interval needs 2."] * 2, "once of each stage"
+
+
 def test_a_stage_beside_another_tool(runs: Path, snapshot: SnapshotAssertion) -> None:
     found = pgdyno.compare(
         f"{runs / '1.sqlite'}:tuned", FOLDER / "hammerdb-4.9-cli.txt", ratio="nopm_committed"

@@ -262,14 +262,6 @@ def test_failed_trials_are_no_proof_in_favour(folder: Path, tmp_path: Path) -> N
     assert "trials failed" in one.comparison.reason
 
 
-def test_why_a_run_that_was_broken_off_decides_nothing_is_said_once(tmp_path: Path) -> None:
-    run = session(tmp_path, 9, planned=tuple(range(4, 10)))
-    said = pgdyno.compare(run).text()
-    lines = [line.partition("because ")[2] or line.strip() for line in said.splitlines()]
-    told = [line.casefold() for line in lines if "an interval needs 2" in line]
-    assert told == ["1 round has both stages, an interval needs 2."] * 2, "once of each stage"
-
-
 def test_whole_run_files_are_compared_stage_by_stage(folder: Path) -> None:
     found = pgdyno.compare(folder / "1.sqlite", folder / "2.sqlite")
 
