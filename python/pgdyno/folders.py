@@ -51,13 +51,17 @@ class Folder:
         self.handle = handle
 
     @classmethod
-    def hold(cls, path: Path) -> Self:
+    def hold(cls, path: Path, hint: str | None = None) -> Self:
         """An existing folder.
+
+        Args:
+            path: Where it is.
+            hint: What to name where there is none.
 
         Raises:
             TargetError: It is none, is closed to us, or a stranger's link is on the way.
         """
-        with failing(f"open folder {path}"):
+        with failing(f"open folder {path}", hint):
             return cls(path, open_folder(path))
 
     @classmethod
@@ -483,8 +487,12 @@ def _sweep(outside: Folder, prefix: str, alone: bool) -> bool:
 
 
 @contextmanager
-def failing(what: str) -> Iterator[None]:
+def failing(what: str, hint: str | None = None) -> Iterator[None]:
     """Let an error of the system say what was tried.
+
+    Args:
+        what: That.
+        hint: What to do where a name leads to nothing.
 
     Raises:
         TargetError: What was tried, and the system's reason.
@@ -492,4 +500,5 @@ def failing(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise TargetError(f"{what}: {reason(error)}") from error
+        nowhere = isinstance(error, FileNotFoundError | NotADirectoryError)
+        raise TargetError(f"{what}: {reason(error)}", hint if nowhere else None) from error

@@ -258,6 +258,7 @@ def test_statements_join_what_the_driver_and_the_server_call_otherwise() -> None
         key("flush", kind="", statement="commit"): 2.0,
         key("cpu", kind="new_order", statement="no_stock_04"): 1.0,
         key("row", kind="new_order", statement="no_stock_05"): 0.5,
+        key("client", "Client:ClientRead", state="idle"): 1.5,
     }
     tally = sessions(RESULT.window_ns[0] // 1_000_000_000, WINDOW_S, met)
     kinds = tuple(
@@ -277,6 +278,13 @@ def test_statements_join_what_the_driver_and_the_server_call_otherwise() -> None
     assert commit.in_flight == pytest.approx(2.0, rel=0.01), "one of each kind"
     assert commit.server == pytest.approx({"flush": 2.0})
     assert of["new_order", "no_stock"].active == pytest.approx(1.5)
+    # Requests that began before a short window count in it: 16.5 were told of 16 sessions.
+    half = {name: level / 2 for name, level in met.items()}
+    few = sessions(RESULT.window_ns[0] // 1_000_000_000, WINDOW_S, half)
+    found = account_of(record, {few.name: few})
+    assert isinstance(found, Account)
+    under_way = [one.in_flight or 0.0 for one in found.by_statement]
+    assert sum(under_way) == pytest.approx(found.sessions) == pytest.approx(2.5)
     # What no second of the window met is told as nothing, not as a wait of no time.
     row = next(place for place, one in enumerate(tally.keys) if "no_stock_05" in one)
     early = replace(tally, counts=np.where(tally.key == row, 0, tally.counts))

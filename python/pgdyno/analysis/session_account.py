@@ -120,7 +120,7 @@ def _account(window: Window, result: TrialResult, beside_server: bool) -> Accoun
         in_flight=told.in_flight,
         cpu_known=told.ran is not None,
         excess=excess,
-        by_statement=_by_statement(window, result),
+        by_statement=_by_statement(window, result, float(sessions[0])),
         inside={name: one * scale for name, one in inside.items()},
     )
 
@@ -320,13 +320,17 @@ def _without_runnable_holders(roots: dict[str, Draws]) -> dict[str, Draws]:
     return roots
 
 
-def _by_statement(window: Window, result: TrialResult) -> tuple[StatementTime, ...]:
+def _by_statement(
+    window: Window, result: TrialResult, sessions: float
+) -> tuple[StatementTime, ...]:
     """Statements of the workload, those with most time first.
 
-    A text that several kinds of transactions send, e.g. COMMIT, is met without a kind: what the
-    driver had under way of it is added up over them.
+    Requests count in the window in which they end, so that those of a short one may add up to more
+    than the sessions: their shares hold. A text that several kinds of transactions send, e.g.
+    COMMIT, is met without a kind: what the driver had under way of it is added up over them.
     """
     asked = _under_way(result)
+    beyond = max(1.0, sum(asked.values()) / sessions)
     met: dict[tuple[str, str], dict[str, float]] = {}
     for key, row in zip(window.keys, window.counts, strict=True):
         if key["role"] in _OF_A_LOAD and key["statement"] and key["state"] == "active":
@@ -339,7 +343,7 @@ def _by_statement(window: Window, result: TrialResult) -> tuple[StatementTime, .
     under_way: dict[tuple[str, str], float] = {}
     for (kind, name), level in asked.items():
         at = ("" if name in shared else kind, name)
-        under_way[at] = under_way.get(at, 0.0) + level
+        under_way[at] = under_way.get(at, 0.0) + level / beyond
     names = {**under_way, **met}
     found = [StatementTime(*name, under_way.get(name), met.get(name, {})) for name in names]
     return tuple(sorted(found, key=lambda one: -(one.in_flight or one.active)))

@@ -151,7 +151,7 @@ class Asked:
         named = self.spelled
         require_within(
             named("seconds"), seconds, WINDOW_MIN_S, limits("DriveSpec", "window_s")[1],
-            "Shorter ones tell nothing of a server.",
+            "Shorter windows tell nothing of a server, and longer ones are not counted.",
         )  # fmt: skip
         require_accepted("DriveSpec", "warmup_s", warmup, named("warmup"))
 

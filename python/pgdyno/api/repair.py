@@ -47,7 +47,8 @@ def repaired(
         _require_cut(directory, asked, same_boot=same_boot)
         target = None
         if standby_data is not None:
-            target = stack.enter_context(Folder.hold(Path(standby_data)))
+            held = Folder.hold(Path(standby_data), "Name the standby's data directory.")
+            target = stack.enter_context(held)
         still = partial(_require_still, directory, data, begin)
         return repair(data, begin, standby, asked, kept, standby_data=target, still=still,
                       on_event=on_event)  # fmt: skip

@@ -18,6 +18,8 @@ from pgdyno.model.errors import TargetError
 from pgdyno.shell import OsUser
 from pgdyno.target.leftover_server import Postmaster, server_on
 
+_NAME_IT = "Name what `SHOW data_directory` says on the primary."
+
 
 @dataclass(frozen=True, slots=True)
 class DataDirectory:
@@ -53,12 +55,12 @@ def data_directory(path: Path) -> DataDirectory:
         TargetError: It is none, or neither ours nor are we root.
     """
     path = path.absolute()
-    with Folder.hold(path) as folder:
+    with Folder.hold(path, _NAME_IT) as folder:
         facts = folder.facts
         if not {"PG_VERSION", "global"} <= set(folder.names()):
             raise TargetError(
                 f"{path} is no data directory: it holds no PG_VERSION and no global",
-                "Name what `SHOW data_directory` says on the primary.",
+                _NAME_IT,
             )
     who = user_name(facts.st_uid)
     if os.geteuid() not in (0, facts.st_uid):

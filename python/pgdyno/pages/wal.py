@@ -19,6 +19,8 @@ from pgdyno.pages.files import CONTROL, held, histories_in, segments_in
 SUMMARY_VERSION = 2
 """Of the core's summaries: the one that this reads."""
 
+_NAME_IT = "Name a data directory, its pg_wal, or an archive of segments."
+
 
 @dataclass(frozen=True, slots=True)
 class WalRange:
@@ -99,7 +101,7 @@ def _summed(
 def _opened(path: Path) -> Iterator[tuple[Folder, dict[str, object] | None]]:
     """The folder of segments, and `pg_control` where the path is a data directory."""
     with ExitStack() as stack:
-        top = stack.enter_context(Folder.hold(path))
+        top = stack.enter_context(Folder.hold(path, _NAME_IT))
         if not {"global", "pg_wal"} <= set(top.names()):
             yield top, None
             return

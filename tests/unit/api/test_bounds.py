@@ -142,6 +142,14 @@ def test_storage_is_not_measured_for_no_time(tmp_path: Path, wrong: dict[str, in
         api.storage_cost(api.Wish.of(tmp_path, **wrong))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("rounds", [1, 101])
+def test_a_hint_answers_both_ends_of_what_is_allowed(tmp_path: Path, rounds: int) -> None:
+    """`--rounds 200` was told that one alone tells nothing of the spread, and no more."""
+    with pytest.raises(PlanError) as refused:
+        api.storage_cost(api.Wish.of(tmp_path, rounds=rounds))
+    assert refused.value.hint == "One alone tells nothing of the spread, and each takes its time."
+
+
 def test_storage_is_not_measured_on_an_empty_file(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="the size is 0") as refused:
         api.storage_cost(api.Wish.of(tmp_path, size_bytes=0))

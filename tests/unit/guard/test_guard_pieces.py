@@ -11,7 +11,7 @@ import pytest
 
 from pgdyno.folders import Folder
 from pgdyno.guard.control import read_control
-from pgdyno.guard.data_directory import DataDirectory, claim
+from pgdyno.guard.data_directory import DataDirectory, claim, data_directory
 from pgdyno.guard.facts import CYCLES
 from pgdyno.guard.include_file import RUN_FOLDER, include_path, read_pages, write_pages
 from pgdyno.guard.interlock import included, remove_line, write_line
@@ -143,3 +143,11 @@ def test_limits_that_nobody_names_stay_as_they_were() -> None:
     assert LimitsAsked(hold_s=0).over(armed) == replace(armed, hold_s=0)
     with pytest.raises(PlanError, match="lag_s is 0"):
         LimitsAsked(lag_s=0)
+
+
+@pytest.mark.parametrize("name", ["nowhere", "file"])
+def test_a_mistyped_data_directory_is_told_what_to_name(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(TargetError, match="open folder") as refused:
+        data_directory(tmp_path / name)
+    assert refused.value.hint == "Name what `SHOW data_directory` says on the primary."

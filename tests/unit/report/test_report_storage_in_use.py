@@ -231,6 +231,9 @@ def test_the_section_names_the_probe_and_the_figures(facts: Facts) -> None:
     about, table, *_, plans, _ = section(facts, found).blocks
     assert isinstance(about, Text)
     assert about.text.startswith("These are things to try.")
+    assert "under what this load and other programs ask of it" in about.text, (
+        "counters are a disk's"
+    )
     assert "`pgdyno storage '/mnt/b c'` (name PGDYNO_HOME beside them), whose report" in about.text
     assert isinstance(table, Table)
     assert [cell.text for cell in table.rows[0]][1:] == [

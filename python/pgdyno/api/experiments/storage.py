@@ -191,8 +191,9 @@ def _check_numbers(wish: Wish) -> None:
     require_within("seconds", wish.seconds, 1, SECONDS_MAX, "They are those of each window.")
     if wish.rounds is not None:
         require_within(
-            "rounds", wish.rounds, ROUNDS_MIN, ROUNDS_MAX, "One alone tells nothing of the spread."
-        )
+            "rounds", wish.rounds, ROUNDS_MIN, ROUNDS_MAX,
+            "One alone tells nothing of the spread, and each takes its time.",
+        )  # fmt: skip
     if wish.transaction_us is not None:
         require_within(
             "transaction_us", wish.transaction_us, 1, TRANSACTION_US_MAX,

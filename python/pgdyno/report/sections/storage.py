@@ -54,9 +54,9 @@ def _probed(found: StorageInUse) -> str:
     paths = " ".join(map(path_typed, found.folders))
     own = " (name PGDYNO_HOME beside them)" if found.own else ""
     return (
-        "The figures show each disk under the requests of this load alone. What it does with more"
-        f" of them at once is measured by `pgdyno storage {paths}`{own}, whose report ends with"
-        " what follows from that."
+        "The figures show each disk under what this load and other programs ask of it. What it"
+        f" does with more requests at once is measured by `pgdyno storage {paths}`{own}, whose"
+        " report ends with what follows from that."
     )
 
 
