@@ -184,11 +184,10 @@ def _measured_again(trials: Sequence[TrialFacts], looks: Sequence[int]) -> list[
         (torn, "it was interrupted", "they were interrupted"),
     ):
         names = listed([str(each) for each in sorted(rounds)])
-        if rounds:
-            single = len(rounds) == 1
-            again.append(
-                f"{'round' if single else 'rounds'} {names} again ({one if single else many})"
-            )
+        if len(rounds) == 1:
+            again.append(f"round {names} again ({one})")
+        elif rounds:
+            again.append(f"rounds {names} again ({many})")
     return again
 
 
