@@ -52,11 +52,7 @@ class Folder:
 
     @classmethod
     def hold(cls, path: Path, hint: str | None = None) -> Self:
-        """An existing folder.
-
-        Args:
-            path: Where it is.
-            hint: What to name where there is none.
+        """An existing folder; `hint` says what to name where there is none.
 
         Raises:
             TargetError: It is none, is closed to us, or a stranger's link is on the way.
@@ -490,12 +486,8 @@ def _sweep(outside: Folder, prefix: str, alone: bool) -> bool:
 def failing(what: str, hint: str | None = None) -> Iterator[None]:
     """Let an error of the system say what was tried.
 
-    Args:
-        what: That.
-        hint: What to do where a name leads to nothing.
-
     Raises:
-        TargetError: What was tried, and the system's reason.
+        TargetError: That, the system's reason, and where a name leads to nothing the hint.
     """
     try:
         yield
