@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 from pgdyno.model.units import times_text
 
@@ -77,6 +77,11 @@ class TimePart:
     low: float
     high: float
     root: float  # the same, waits moved to what their holders did
+
+    @classmethod
+    def all_else(cls, share: float, root: float) -> Self:
+        """What is not told part by part, by its shares in `share` and `root`."""
+        return cls("rest", "all else", share, share, share, root)
 
 
 @dataclass(frozen=True, slots=True)

@@ -270,7 +270,7 @@ def _parts(window: WindowFacts) -> tuple[TimePart, ...]:
     rest = 1 - sum(one.share for one in found)
     if rest > 1e-9:
         root = max(0.0, 1 - sum(one.root for one in found))
-        found.append(TimePart("rest", "all else", rest, rest, rest, root))
+        found.append(TimePart.all_else(rest, root))
     return tuple(sorted(found, key=lambda one: (one.name == "rest", -one.share)))
 
 

@@ -90,7 +90,7 @@ def _first(parts: tuple[TimePart, ...]) -> tuple[TimePart, ...]:
     if len(rest) < 2:
         return parts
     share, root = sum(one.share for one in rest), sum(one.root for one in rest)
-    return (*parts[:_PARTS_MAX], TimePart("rest", "all else", share, share, share, root))
+    return (*parts[:_PARTS_MAX], TimePart.all_else(share, root))
 
 
 def _part(one: TimePart) -> str:
