@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 Floats = npt.NDArray[np.float64]
 _DRAWS = 400
@@ -67,7 +67,7 @@ def _weights(trial: npt.NDArray[np.int64], rng: np.random.Generator) -> Floats:
 
 def quantile(seconds: int) -> float:
     """By how many standard errors two rates must differ; fewer seconds ask for more."""
-    return float(stats.t.ppf((1 + _CONFIDENCE) / 2, max(1, seconds - 1)))
+    return float(special.stdtrit(max(1, seconds - 1), (1 + _CONFIDENCE) / 2))
 
 
 def differs(

@@ -141,6 +141,23 @@ def test_loading_does_not_wait_for_what_reports_need() -> None:
     assert not [name for name in modules if name.startswith(("scipy", "pgdyno.report"))]
 
 
+def test_no_module_imports_scipy_stats() -> None:
+    """It takes a second of CPU time, and each command that reads a run file would wait for it."""
+    program = (
+        "import importlib, pkgutil, sys, pgdyno\n"
+        "for one in pkgutil.walk_packages(pgdyno.__path__, 'pgdyno.'):\n"
+        "    if not one.name.endswith('__main__'): importlib.import_module(one.name)\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    modules = done.stdout.split()
+
+    assert {"scipy.special", "pgdyno.stats.profile", "pgdyno.cli.report"} <= set(modules)
+    assert "scipy.stats" not in modules
+
+
 def test_a_word_that_is_nearly_a_command_is_told_which() -> None:
     shown = CliRunner().invoke(app, ["rnu", "demo"])
     assert shown.exit_code == 2
