@@ -150,9 +150,9 @@ def levels(runs: Sequence[KnownRun]) -> list[list[KnownRun]]:
     """Runs of one thing in the order of time, apart where their level changes.
 
     What a change of level did is no noise: it would hide all that comes after it. A copy of a run's
-    file is no further run.
+    file is no further run: of two, the one that was resumed afterwards tells more.
     """
-    once = {one.run: one for one in reversed(runs)}
+    once = {one.run: one for one in sorted(reversed(runs), key=lambda one: one.mean.rounds)}
     ordered = sorted(once.values(), key=lambda one: (one.started_ns, one.run))
     places = [one.place for one in change_points([one.mean.log_mean for one in ordered])]
     return [ordered[a:b] for a, b in pairwise([0, *places, len(ordered)])]

@@ -97,15 +97,19 @@ def _read(folder: Path) -> tuple[list[RunLines], list[str], list[StoreError]]:
         try:
             with RunFile.read(path) as run, as_written(path):
                 ident = run.info().ident
-                if ident in found:
-                    left_out.append(f"{path.name} is a copy of run {ident}")
-                    continue
-                found[ident] = run_lines(run)
+                both = [one for one in (found.get(ident), run_lines(run)) if one]
+                found[ident], *less = sorted(both, key=_rounds, reverse=True)
+                left_out += [f"{one.lines[0].file} is a copy of run {ident}" for one in less]
         except PlanError as error:
             left_out.append(error.fact)
         except StoreError as error:
             damaged.append(error)
     return list(found.values()), left_out, damaged
+
+
+def _rounds(run: RunLines) -> int:
+    """Measured ones of all stages: a copy of a run that was resumed afterwards has fewer."""
+    return sum(one.rounds for one in run.lines)
 
 
 def _gates(facts: HistoryFacts, folder: Path, limit: float, against: Path) -> tuple[Gate, ...]:

@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 import pgdyno
+from pgdyno.analysis.compared_stages import known_runs, levels
+from pgdyno.analysis.stored import Stored
 from pgdyno.model.errors import PlanError, StoreError
 from pgdyno.model.units import moment_text
 from pgdyno.report.history import lines
+from pgdyno.store.run_file import RunFile
 from tests.data.miniature import CHARACTERS, write_miniature
 
 PGBENCH = "pgbench (PostgreSQL) 18.6"
@@ -106,6 +109,29 @@ def test_no_line_is_wider_for_its_doubt_and_stages_share_theirs(folder: Path) ->
         at = printed.index("    a.sqlite") + 1
         assert printed[at : at + len(told)] == told
         assert not any("cycles" in text for text in printed[:at])
+
+
+def test_of_a_run_that_was_resumed_no_earlier_copy_is_told(tmp_path: Path) -> None:
+    """The first by name was, and what had been measured since was `left out` as a copy."""
+    for day in (1, 2, 3):
+        a_run(tmp_path, day, 1.0)
+    (tmp_path / "01.sqlite").rename(tmp_path / "resumed.sqlite")
+    a_run(tmp_path, 1, 1.0, planned=(2, 3))
+    found = pgdyno.history(tmp_path).facts
+
+    assert [(one.file, one.rounds) for one in found.lines] == [
+        ("resumed.sqlite", 3), ("02.sqlite", 3), ("03.sqlite", 3),
+    ]  # fmt: skip
+    (copy,) = found.left_out
+    assert copy.startswith("01.sqlite is a copy of run ")
+
+    runs = []
+    for name in ("01", "resumed"):
+        with RunFile.read(tmp_path / f"{name}.sqlite") as run:
+            runs += known_runs(Stored(run))
+    assert [one.mean.rounds for one in runs] == [1, 3]
+    for known in (runs, runs[::-1]):
+        assert levels(known) == [[runs[1]]], "the noise between sessions is of what was measured"
 
 
 def test_the_note_says_of_how_many_runs_an_interval_is(tmp_path: Path) -> None:
