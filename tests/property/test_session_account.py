@@ -20,9 +20,11 @@ from pgdyno.analysis.account_facts import (
     NoAccount,
     quantiles,
 )
+from pgdyno.analysis.diagnosis_facts import StatementShare
 from pgdyno.analysis.session_account import account_of, in_flight
 from pgdyno.catalog.waits import wait_classes
 from pgdyno.model.run import KindResult, TrialRecord, TrialResult, TrialState
+from pgdyno.report.sections.diagnosis import statements_table
 from tests.data.met import Key, key, sessions
 from tests.data.miniature import START_NS, WINDOW_S, a_result
 
@@ -278,6 +280,16 @@ def test_statements_join_what_the_driver_and_the_server_call_otherwise() -> None
     assert commit.in_flight == pytest.approx(2.0, rel=0.01), "one of each kind"
     assert commit.server == pytest.approx({"flush": 2.0})
     assert of["new_order", "no_stock"].active == pytest.approx(1.5)
+    # What is sent at once is met by its single statements: 3.23 under way were told as 0.00 met.
+    at_once = replace(commit, kind="new_order", statement="no_order+commit", server={})
+    assert at_once.active is None
+    rare = StatementShare("new_order", "no_items", 0.04, 0.0, "")
+    sent = replace(rare, statement=at_once.statement, in_flight=3.23, active=at_once.active)
+    told = [[cell.text for cell in row] for row in statements_table("s", (sent, rare)).rows]
+    assert told == [
+        ["new_order · no_order+commit", "3.23", "–", "–"],
+        ["new_order · no_items", "0.04", "0.00", "–"],
+    ]
     # Requests that began before a short window count in it: 16.5 were told of 16 sessions.
     half = {name: level / 2 for name, level in met.items()}
     few = sessions(RESULT.window_ns[0] // 1_000_000_000, WINDOW_S, half)

@@ -104,9 +104,9 @@ class StatementTime:
     server: Mapping[str, float]  # by class of waits, `cpu` and `cpu_wait`, as they were met
 
     @property
-    def active(self) -> float:
-        """Sessions that were met with it."""
-        return sum(self.server.values())
+    def active(self) -> float | None:
+        """Sessions that were met with it; None: the server calls what is sent at once otherwise."""
+        return None if "+" in self.statement and not self.server else sum(self.server.values())
 
 
 @dataclass(frozen=True, slots=True)

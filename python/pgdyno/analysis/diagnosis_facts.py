@@ -91,7 +91,7 @@ class StatementShare:
     kind: str
     statement: str
     in_flight: float | None  # connections with it under way, by the driver; None: not told
-    active: float  # sessions that were met with it
+    active: float | None  # sessions that were met with it; None: met by its single statements
     most: str  # what these did or waited for most
 
 

@@ -346,7 +346,7 @@ def _by_statement(
         under_way[at] = under_way.get(at, 0.0) + level / beyond
     names = {**under_way, **met}
     found = [StatementTime(*name, under_way.get(name), met.get(name, {})) for name in names]
-    return tuple(sorted(found, key=lambda one: -(one.in_flight or one.active)))
+    return tuple(sorted(found, key=lambda one: -(one.in_flight or one.active or 0)))
 
 
 def _as_sent(key: Key, asked: Mapping[tuple[str, str], float]) -> str:

@@ -137,7 +137,7 @@ def statements_table(stage: str, statements: Sequence[StatementShare]) -> Table:
         (
             Cell(" · ".join(part for part in (one.kind, one.statement) if part)),
             Cell(NOTHING if one.in_flight is None else f"{one.in_flight:.2f}"),
-            Cell(f"{one.active:.2f}"),
+            Cell(NOTHING if one.active is None else f"{one.active:.2f}"),
             Cell(one.most or NOTHING),
         )
         for one in statements
