@@ -105,7 +105,7 @@ def storage(
     _announce(wish, bindir, stdout if dry_run else stderr)
     if dry_run:
         stdout.print("Nothing was touched.")
-        api.require_storage_free(wish)
+        api.require_storage_free(wish, out)
         return
     with LiveView(stderr) as view:
         run = api.storage(

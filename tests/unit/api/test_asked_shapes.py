@@ -14,7 +14,7 @@ from pgdyno.api import databases, windows
 from pgdyno.api.experiments import plan as of_plan
 from pgdyno.api.planning import _instead
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import Interrupted, PlanError
+from pgdyno.model.errors import Interrupted, PlanError, StoreError
 from pgdyno.model.floor import QUICK, USUAL
 from pgdyno.model.workload import Partitions, Workload
 
@@ -75,6 +75,14 @@ def test_paths_of_one_file_system_are_told_before_anything_is_measured(tmp_path:
         f"{first} and {second} lie on one file system: what differs between them is chance, or"
         " where on it their files lie",
     )
+
+
+def test_a_run_file_that_a_probe_would_refuse_is_refused_by_its_dry_run(tmp_path: Path) -> None:
+    wish, there = api.Wish.of(tmp_path), tmp_path / "there.sqlite"
+    there.touch()
+    for out in (there, tmp_path / "page.html"):
+        with pytest.raises(StoreError, match=out.name):
+            api.require_storage_free(wish, out)
 
 
 @pytest.mark.parametrize("count", [0, 3])

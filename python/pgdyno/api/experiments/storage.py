@@ -58,6 +58,7 @@ from pgdyno.probe.sync import measure_fdatasync, measure_sync
 from pgdyno.report import storage as report
 from pgdyno.shell import postgres_user
 from pgdyno.stats.storage import iops_knee
+from pgdyno.store.run_file import require_new
 from pgdyno.target.binaries import Binaries, find_binaries
 from pgdyno.target.device_claims import device_claims
 from pgdyno.target.host_facts import host_facts, own_version
@@ -99,12 +100,19 @@ def storage_cost(wish: Wish, bindir: str | Path | None = None) -> Cost:
     )  # fmt: skip
 
 
-def require_storage_free(wish: Wish) -> None:
+def require_storage_free(wish: Wish, out: Path | None = None) -> None:
     """Look whether its disks are measured on now; nothing is touched, and nothing taken.
 
+    Args:
+        wish: What is to be probed.
+        out: The run file that is to be written, if it is known.
+
     Raises:
+        StoreError: There is such a file, or it has the name of its page.
         TargetError: Another pgdyno measures on one of them: who, and where.
     """
+    if out is not None:
+        require_new(out)
     require_free(_folders(wish), alone=True)
 
 
