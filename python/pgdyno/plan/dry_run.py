@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from textwrap import fill
 
 from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -49,6 +50,7 @@ from pgdyno.plan.settings.stopping import rounds_text
 from pgdyno.plan.settings.values import show
 
 _DIGEST_LETTERS = 16
+_KEPT = "\N{NO-BREAK SPACE}"
 _ROUND_LETTERS_MAX = 88  # of a line of 100 columns; longer rounds are told as a sentence
 _RUNG_STYLES = {
     Rung.D0: "green",
@@ -347,12 +349,11 @@ def _trials(
     rows: dict[int, list[str]] = {}
     for trial in plan.trials:
         rows.setdefault(trial.round, []).append(f"{trial.number} {trial.stage}")
-    if sum(len(cell) + 2 for cell in max(rows.values(), key=_letters)) > _ROUND_LETTERS_MAX:
-        rows = {number: [", ".join(row)] for number, row in rows.items()}
-    for cell in rows[1]:
-        table.add_column(no_wrap="," not in cell)
+    long = sum(len(cell) + 2 for cell in max(rows.values(), key=_letters)) > _ROUND_LETTERS_MAX
     for number, row in rows.items():
-        table.add_row(f"round {number}", *row)
+        table.add_row(f"round {number}", *([_Sentence(row)] if long else map(Text, row)))
+    for column in table.columns[1:]:
+        column.no_wrap = not long
     yield table
     each = seconds_text(plan.protocol.warmup_s + plan.protocol.window_s)
     measuring, other = plan.estimate.measuring_s, plan.estimate.other_s
@@ -376,6 +377,16 @@ def _up_to(seconds: float, more_s: float) -> str:
     if more_s <= 0:
         return ""
     return f", up to {seconds_text(seconds + more_s)} where little WAL is written"
+
+
+class _Sentence:
+    """Trials in lines that end behind one: its number stays with its stage."""
+
+    def __init__(self, trials: Sequence[str]) -> None:
+        self._kept = ", ".join(one.replace(" ", _KEPT) for one in trials)
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text(fill(self._kept, options.max_width, break_on_hyphens=False).replace(_KEPT, " "))
 
 
 def _letters(row: Sequence[str]) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+import pgdyno
 from pgdyno.model.fleet import Fleet
 from pgdyno.plan import read_plan, render_dry_run
 from pgdyno.plan.resolve.plan import resolve
@@ -15,12 +16,13 @@ from pgdyno.plan.settings.fleet import fleet_text, loading_fleet
 from tests.data.servers import HOST, installed
 
 PLANS = Path(__file__).parents[3] / "plans"
+PACKAGED = Path(pgdyno.__file__).parent / "plans"
 INSTALLED = ("target.kind=installed", "target.bindir=/usr/lib/postgresql/15/bin")
 
 
-def printed(name: str, *overrides: str) -> str:
-    plan = resolve(read_plan(PLANS / f"{name}.toml", overrides), installed(18), HOST)
-    console = Console(file=io.StringIO(), width=160)
+def printed(name: str, *overrides: str, folder: Path = PLANS, width: int = 160) -> str:
+    plan = resolve(read_plan(folder / f"{name}.toml", overrides), installed(18), HOST)
+    console = Console(file=io.StringIO(), width=width)
     console.print(render_dry_run(plan, installed(18), HOST))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
@@ -41,6 +43,14 @@ def test_an_installed_server_is_labelled_by_the_option_that_named_it() -> None:
 )
 def test_every_rung_says_what_it_means(stage: str, meaning: str) -> None:
     assert f"\n{stage}  {meaning}: " in printed("demo")
+
+
+@pytest.mark.parametrize("width", range(60, 130, 10))
+def test_the_number_of_a_trial_stays_with_its_stage(width: int) -> None:
+    said = printed("storage-comparison", folder=PACKAGED, width=width)
+    rounds = said.split("\nTrials\n")[1].split("of measuring")[0].splitlines()
+    assert " ".join(" ".join(rounds).split()).count(", 6 ") == 1
+    assert [one for one in rounds if one.rstrip().split(" ")[-1].isdigit()] == []
 
 
 def test_a_look_is_told_as_what_it_does() -> None:
