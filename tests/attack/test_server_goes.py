@@ -142,11 +142,8 @@ def test_a_run_whose_server_goes_says_so_and_is_resumed(tmp_path: Path, how: int
 
 
 @pytest.mark.same_machine
-@pytest.mark.parametrize(
-    "how",
-    [pytest.param("crashed", marks=pytest.mark.wide),
-     *(pytest.param(one, marks=pytest.mark.long) for one in ("at once", "restarted", "in peace"))],
-)  # fmt: skip
+@pytest.mark.parametrize("how", ["crashed", "at once", "restarted", "in peace"])
+@pytest.mark.long
 def test_a_run_waits_for_its_server_and_ends_whole(tmp_path: Path, how: str) -> None:
     with cluster_apart("embedded-18", "socket") as cluster:
         server = cluster.connection()

@@ -211,7 +211,7 @@ def test_a_mix_of_schema_changes_finds_again_what_it_noted(
     assert [one for one in facts.controls if one.found is None] == []
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_a_script_is_drilled_by_the_numbers_that_it_stored(
     folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -479,7 +479,7 @@ def test_a_disaster_and_a_stage_that_are_not_known_are_refused(home_env: Path) -
         pgdyno.drill(plan(STOCK), ["tuned"], design=SHORT)
 
 
-@pytest.mark.wide
+@pytest.mark.long
 @pytest.mark.usefixtures("without_controls")
 def test_a_guarded_stage_without_page_images_loses_nothing(folder: Path, home_env: Path) -> None:
     torn = {"full_page_writes": "off", "shared_buffers": "1MB"}

@@ -31,6 +31,7 @@ def test_also_where_commits_are_flushed_late(folder: Path) -> None:
     assert [one for one in facts.controls if one.found is None] == []
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("home_env")
 def test_also_where_pages_have_no_checksums(folder: Path) -> None:
     load = {"kind": "tpcc", "warehouses": 1, "connections": 4}

@@ -114,7 +114,7 @@ def late(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[psutil.Process]]:
             one.kill()
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_without_a_device_for_it_a_library_records(
     folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch, late: list[psutil.Process]
 ) -> None:

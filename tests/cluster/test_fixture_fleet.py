@@ -188,7 +188,7 @@ def fixtures(server: Connection) -> list[tuple[str]]:
     return run(server, "SELECT datname FROM pg_database WHERE datname ~ '^pgdyno_fixture'")
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_a_head_that_is_killed_leaves_no_host_at_work_and_the_next_run_begins_anew(
     folder: Path, home_env: Path, empty: Connection
 ) -> None:

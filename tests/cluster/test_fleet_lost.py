@@ -97,7 +97,7 @@ def test_no_load_goes_on_when_all_hosts_are_lost() -> None:
             drive(server.connection, load, protocol, None, kill, started=pids.append)
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_a_silent_host_is_lost_too() -> None:
     load = replace(tpcb(1), connections=4, terminals=4)
     pids: list[int] = []
@@ -251,7 +251,7 @@ def has_numbers(trial: TrialRecord) -> bool:
     return trial.state is TrialState.FINISHED
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_a_trial_that_lost_a_host_is_repeated_once_by_itself(folder: Path, home_env: Path) -> None:
     out, whole = lost_in(folder, '"local:a", "local:b"')
 

@@ -170,7 +170,7 @@ def interrupt(_pid: int) -> None:
          "host local:1 could not copy its rows: its process ended with code -9"),
         pytest.param(stop, HostLostError,
                      "host local:1 could not copy its rows: it said nothing for 5 s",
-                     marks=pytest.mark.wide),
+                     marks=pytest.mark.long),
         pytest.param(interrupt, Interrupted, "the load was stopped while hosts had it",
                      marks=pytest.mark.wide),
     ],

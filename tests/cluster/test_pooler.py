@@ -133,6 +133,7 @@ def test_one_that_dies_fails_the_trial_with_its_last_words(
     assert "PgBouncer ended with code -9 while the load ran" in str(pooled.reason)
 
 
+@pytest.mark.long
 def test_one_that_is_stopped_is_named_within_a_bound_and_leaves_nothing(
     plan: Callable[[str], pgdyno.Plan], folder: Path, home_env: Path
 ) -> None:

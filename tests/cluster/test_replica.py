@@ -313,7 +313,7 @@ stock_level = 20
 )
 
 
-@pytest.mark.wide
+@pytest.mark.long
 @pytest.mark.parametrize("transport", ["socket", pytest.param("tcp", marks=pytest.mark.long)])
 def test_a_private_cluster_has_a_replica_of_its_own(
     folder: Path, home_env: Path, transport: str

@@ -138,8 +138,11 @@ def test_rights_are_known_before_anything_is_made(plan: Path, server: Connection
     ("given", "undone"),
     [
         (f"ALTER ROLE {ROLE} SET search_path = app;", ""),
-        ("ALTER ROLE ALL SET search_path = app; ALTER DATABASE postgres SET search_path = public;",
-         "ALTER ROLE ALL RESET search_path; ALTER DATABASE postgres RESET search_path;"),
+        pytest.param(
+            "ALTER ROLE ALL SET search_path = app;"
+            " ALTER DATABASE postgres SET search_path = public;",
+            "ALTER ROLE ALL RESET search_path; ALTER DATABASE postgres RESET search_path;",
+            marks=pytest.mark.long),
         ("\\c template1\nREVOKE ALL ON SCHEMA public FROM PUBLIC; ALTER SCHEMA public OWNER TO"
          " CURRENT_USER;",
          "\\c template1\nALTER SCHEMA public OWNER TO pg_database_owner; GRANT USAGE ON SCHEMA"
@@ -208,7 +211,7 @@ def test_a_database_without_an_encoding_can_be_asked(server: Connection) -> None
     assert "shared_buffers" in facts.knobs
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_what_another_role_loaded_is_not_taken(
     plan: Path, server: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -197,7 +197,7 @@ def test_what_cannot_be_put_back_ends_the_run_which_goes_on_once_it_is(
     assert now() == before
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_a_trial_in_which_it_cannot_be_made_fails_and_says_why(
     before: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
