@@ -285,7 +285,10 @@ def test_statements_join_what_the_driver_and_the_server_call_otherwise() -> None
     assert at_once.active is None
     rare = StatementShare("new_order", "no_items", 0.04, 0.0, "")
     sent = replace(rare, statement=at_once.statement, in_flight=3.23, active=at_once.active)
-    told = [[cell.text for cell in row] for row in statements_table("s", (sent, rare)).rows]
+    assert "single statements" not in statements_table("s", (rare,)).caption
+    table = statements_table("s", (sent, rare))
+    assert table.caption.endswith(" what is sent at once (+) as single statements.")
+    told = [[cell.text for cell in row] for row in table.rows]
     assert told == [
         ["new_order · no_order+commit", "3.23", "–", "–"],
         ["new_order · no_items", "0.04", "0.00", "–"],

@@ -143,7 +143,10 @@ def statements_table(stage: str, statements: Sequence[StatementShare]) -> Table:
         for one in statements
     )
     heads = columns("statement", "under way", "met in the server", "there mostly")
-    return Table(f"{stage}: sessions by statement, on average.", heads, rows, folded=True)
+    caption = f"{stage}: sessions by statement, on average."
+    if any(one.active is None for one in statements):
+        caption += " The server meets what is sent at once (+) as single statements."
+    return Table(caption, heads, rows, folded=True)
 
 
 def answers_table(stage: str, window: WindowDiagnosis) -> Table:
