@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pgdyno.api.diagnosing import Diagnosis, diagnose
     from pgdyno.api.experiments.aa import AA_ROUNDS, aa
     from pgdyno.api.experiments.calibration import calibrate, calibration_file
-    from pgdyno.api.experiments.climb import climb
+    from pgdyno.api.experiments.climb import climb, climb_preview
     from pgdyno.api.experiments.drill import DISASTER_NAMES, drill, drill_preview
     from pgdyno.api.experiments.knee import knee
     from pgdyno.api.experiments.plan import run
@@ -76,7 +76,7 @@ _WHERE = {
     "diagnosing": ("Diagnosis", "diagnose"),
     "experiments.aa": ("AA_ROUNDS", "aa"),
     "experiments.calibration": ("calibrate", "calibration_file"),
-    "experiments.climb": ("climb",),
+    "experiments.climb": ("climb", "climb_preview"),
     "experiments.drill": ("DISASTER_NAMES", "drill", "drill_preview"),
     "experiments.knee": ("knee",),
     "experiments.plan": ("run",),
@@ -129,12 +129,11 @@ __all__ = [
     "Fleet", "Form", "Format", "Guard", "GuardLimits", "ImportedResults", "Intent", "Linted",
     "Loaded", "Needs", "Plan", "Preview", "Proposal", "Run", "RunProgress", "Search", "Server",
     "Table", "Windows", "Wish", "aa", "bench", "builds", "calibrate", "calibration_file", "check",
-    "climb", "compare", "connection_to", "diagnose", "drill", "drill_preview", "driving_text",
-    "estimate_load",
-    "export", "fleet", "history", "import_results", "knee", "knob", "knobs", "lint", "load",
-    "load_files", "load_plan", "loaded", "loading_text", "machine", "measure", "plans", "propose",
-    "prove", "require_storage_free", "resume", "run", "storage", "storage_cost", "wal",
-    "written_as",
+    "climb", "climb_preview", "compare", "connection_to", "diagnose", "drill", "drill_preview",
+    "driving_text", "estimate_load", "export", "fleet", "history", "import_results", "knee", "knob",
+    "knobs", "lint", "load", "load_files", "load_plan", "loaded", "loading_text", "machine",
+    "measure", "plans", "propose", "prove", "require_storage_free", "resume", "run", "storage",
+    "storage_cost", "wal", "written_as",
 ]  # fmt: skip
 
 

@@ -24,6 +24,10 @@ _LOWEST = defaults(api.ClimbLimits)["lowest"].value
 
 def climb(
     plan: PlanSource,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print what may be tried and how long; touch nothing."),
+    ] = False,
     rung: RungOption = _LOWEST,
     client: Annotated[
         bool, typer.Option("--client", help="Also try what changes how the client asks.")
@@ -63,6 +67,10 @@ def climb(
     loaded = api.load_plan(plan, set=overrides or (), quick=quick, bindir=bindir)
     limits = api.ClimbLimits(lowest=Rung(rung), client=client, host=host, minutes=minutes,
                               at_once=at_once, pinned=tuple(pin or ()))  # fmt: skip
+    if dry_run:
+        stdout.print(api.climb_preview(loaded, limits, out=out), markup=False)
+        stdout.print("Nothing was touched.")
+        return
     with LiveView(stderr) as view:
         run = api.climb(
             loaded, limits=limits, out=out, command=shell_line(["pgdyno", *sys.argv[1:]]),

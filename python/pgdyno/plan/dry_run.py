@@ -6,11 +6,10 @@ Readable at 100 columns and without colours; colours only repeat what the words 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from textwrap import fill
+from collections.abc import Iterator, Sequence
 
 from rich import box
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -23,6 +22,7 @@ from pgdyno.model.text import one_line
 from pgdyno.model.units import bytes_text, seconds_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.plan.describe import build_text, workload_lines, workload_values
+from pgdyno.plan.dry_run_trials import configured, trials
 from pgdyno.plan.estimate.needs import (
     ONE_TO_LOAD,
     WAL,
@@ -36,22 +36,15 @@ from pgdyno.plan.estimate.needs import (
 from pgdyno.plan.granted import granted
 from pgdyno.plan.resolve.builds import NO_BUILDS, Builds
 from pgdyno.plan.settings.checkpoints import (
-    cycle_lines,
-    expected_cycle_s,
-    longer_s,
-    longest_cycle_s,
     protocol_text,
 )
 from pgdyno.plan.settings.configured import Configured
 from pgdyno.plan.settings.fleet import fleet_text
-from pgdyno.plan.settings.initdb import after_initdb
 from pgdyno.plan.settings.rights import rights, rights_there
 from pgdyno.plan.settings.stopping import rounds_text
 from pgdyno.plan.settings.values import show
 
 _DIGEST_LETTERS = 16
-_KEPT = "\N{NO-BREAK SPACE}"
-_ROUND_LETTERS_MAX = 88  # of a line of 100 columns; longer rounds are told as a sentence
 _RUNG_STYLES = {
     Rung.D0: "green",
     Rung.D1: "green",
@@ -80,19 +73,14 @@ def render_dry_run(
         fixtures: Sizes of the loaded databases that the stages need.
         builds: What the stages run on, if any names a build.
     """
-    configs = [
-        Configured(
-            after_initdb(builds.server(stage.build, server), plan.target.initdb),
-            {one.name: one.value for one in stage.settings},
-        )
-        for stage in plan.stages
-    ]
+    configs = configured(plan, server, builds)
     return Group(
         Text(plan.question, style="bold"),
         Text(),
         _facts(plan, server, host),
         *_stages(plan, configs, host),
-        *_trials(plan, *_cycles(plan, configs, host)),
+        _heading("Trials"),
+        *trials(plan, configs, host),
         *_needs(plan, configs, host, fixtures),
         *(line for one in (server, *server.others) for line in _rights(plan, one, server)),
         *_rights_there(plan, server),
@@ -326,71 +314,6 @@ def _origin(setting: Setting) -> str:
     if kind is OriginKind.OVERRIDE:
         return "--set"
     return "plan" if kind is OriginKind.PLAN else detail
-
-
-def _cycles(
-    plan: Plan, configs: Sequence[Configured], host: HostFacts
-) -> tuple[dict[str, float], dict[str, float]]:
-    """How long a checkpoint cycle of each stage is expected to last, and how long it may."""
-    by_stage = {one.name: config for one, config in zip(plan.stages, configs, strict=True)}
-    return (
-        {name: expected_cycle_s(config, host.cpus) for name, config in by_stage.items()},
-        {name: longest_cycle_s(config) for name, config in by_stage.items()},
-    )
-
-
-def _trials(
-    plan: Plan, cycles: Mapping[str, float], longest: Mapping[str, float]
-) -> Iterator[RenderableType]:
-    yield _heading("Trials")
-    yield Text()
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    rows: dict[int, list[str]] = {}
-    for trial in plan.trials:
-        rows.setdefault(trial.round, []).append(f"{trial.number} {trial.stage}")
-    long = sum(len(cell) + 2 for cell in max(rows.values(), key=_letters)) > _ROUND_LETTERS_MAX
-    for number, row in rows.items():
-        table.add_row(f"round {number}", *([_Sentence(row)] if long else map(Text, row)))
-    for column in table.columns[1:]:
-        column.no_wrap = not long
-    yield table
-    each = seconds_text(plan.protocol.warmup_s + plan.protocol.window_s)
-    measuring, other = plan.estimate.measuring_s, plan.estimate.other_s
-    yield Text()
-    lines = list(cycle_lines(plan.protocol, cycles, longest))
-    of = "" if lines else f" of {each}"
-    most = ", if no look decides" if plan.protocol.stop == "decided" else ""
-    trials = plural(len(plan.trials), "trial")
-    more_s = longer_s(plan.protocol, plan.trials, cycles, longest)
-    yield Text(
-        f"{trials}{of}{most}: {seconds_text(measuring)} of measuring{_up_to(measuring, more_s)}"
-    )
-    for line in lines:
-        yield Text(f"  {line}")
-    yield Text(f"about {seconds_text(other)} for loading, restoring, starting, checking")
-    in_all = measuring + other
-    yield Text(f"about {seconds_text(in_all)} in all{most}{_up_to(in_all, more_s)}", style="bold")
-
-
-def _up_to(seconds: float, more_s: float) -> str:
-    if more_s <= 0:
-        return ""
-    return f", up to {seconds_text(seconds + more_s)} where little WAL is written"
-
-
-class _Sentence:
-    """Trials in lines that end behind one: its number stays with its stage."""
-
-    def __init__(self, trials: Sequence[str]) -> None:
-        self._kept = ", ".join(one.replace(" ", _KEPT) for one in trials)
-
-    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Text(fill(self._kept, options.max_width, break_on_hyphens=False).replace(_KEPT, " "))
-
-
-def _letters(row: Sequence[str]) -> int:
-    return sum(map(len, row))
 
 
 def _needs(

@@ -7,13 +7,18 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
 
+from pgdyno.api import climb_plans
 from pgdyno.api.experiments import climb
 from pgdyno.api.planning import load_plan
 from pgdyno.api.runs import Run
+from pgdyno.cli.app import app
+from pgdyno.cli.console import stdout
 from pgdyno.model.climb import FUTILE_MAX, ClimbAsked, Climbed, ClimbLimits, Seen
-from pgdyno.model.errors import PlanError
+from pgdyno.model.errors import PlanError, StoreError
 from pgdyno.model.proposal import Changed
+from pgdyno.model.settings import Rung
 from tests.data.climbs import BEYOND, STEPS, a_climb, a_step, tried
 from tests.data.miniature import write_miniature
 
@@ -72,7 +77,7 @@ def test_without_a_move_things_are_as_before_it() -> None:
     one = tried("m", "wal_buffers", "64MB", 1.1, None)
     changes = (*one.changes, Changed("face", "statement", "pipeline", of_client=True),
                Changed("jit", "", "off"))  # fmt: skip
-    stage = climb._without(replace(one, changes=changes))
+    stage = climb_plans.without(replace(one, changes=changes))
     assert stage.name == "without-m"
     assert (stage.settings, stage.client) == ({"wal_buffers": "default"}, {"face": "statement"})
 
@@ -102,8 +107,8 @@ def the_end(settings: dict[str, str], *pinned: str) -> dict[str, dict[str, str]]
         "stage": [{"name": "a", "why": "W.", "settings": settings}],
     })  # fmt: skip
     asked = ClimbAsked(plan.record, ClimbLimits(pinned=pinned))
-    reached = climb._climbed([tried("m", "wal_buffers", "32MB", 1.1, None)])
-    found, left_out = climb._last_plan(asked, [reached])
+    reached = climb_plans.climbed([tried("m", "wal_buffers", "32MB", 1.1, None)])
+    found, left_out = climb_plans.last_plan(asked, [reached])
     assert left_out == []
     return {one.name: {held.name: held.value for held in one.settings} for one in found.stages}
 
@@ -180,9 +185,68 @@ def test_the_end_has_what_was_kept_in_its_order_and_no_more() -> None:
             (("first", "32MB"), ("second", "64MB"))]  # fmt: skip
     for moves in (kept, kept[1:]):  # the first is not missed, and has no say in the second
         asked = ClimbAsked(plan.record, ClimbLimits())
-        found, _ = climb._last_plan(asked, [climb._climbed(moves)])
+        found, _ = climb_plans.last_plan(asked, [climb_plans.climbed(moves)])
         assert [one.name for one in found.stages[:2]] == ["a", "climbed"]
         protocol = found.record.protocol
         assert (protocol.stop, protocol.rounds) == ("rounds", 8), "all are compared with each other"
         settings = {one.name: one.value for one in found.stages[1].settings}
         assert settings == {"work_mem": "8MB", "wal_buffers": "64MB"}
+
+
+def test_its_dry_run_tells_each_part_and_refuses_what_the_climb_would(tmp_path: Path) -> None:
+    plan = load_plan({
+        "name": "p", "question": "Q?", "workload": {"kind": "tpcb"},
+        "protocol": {"checkpoints": "ignore", "warmup_s": 5, "window_s": 15},
+        "stage": [{"name": "a", "why": "W."}],
+    })  # fmt: skip
+    limits = ClimbLimits(pinned=("max_wal_size",), minutes=90)
+    told = climb.climb_preview(plan, limits)
+    assert told.startswith("A climb from stage a of plan p: W.\n")
+    parts = {line[2:11].strip(): line[12:] for line in told.splitlines()[1:]}
+    assert parts["begin"].startswith("3 rounds of a alone: about ")
+    assert parts["steps"].startswith("90 min at most (--minutes); each tries up to 2 moves")
+    assert parts["allowed"] == "settings down to rung D0 (--rung): nothing is lost"
+    assert parts["pinned"] == "max_wal_size"
+    # pgtune's min_wal_size does not fit the pinned max_wal_size: only a resolved plan knows.
+    assert parts["end"].startswith("8 rounds of a, what was reached and tuned: about ")
+    assert parts["left out"].startswith("pgtune: ")
+    assert "where little WAL is written" not in told
+
+    low = climb.climb_preview(plan, ClimbLimits(lowest=Rung.D2, client=True, host=True))
+    assert "D2 (--rung): a crash may lose the last commits" in low
+    assert "how the client asks may change; settings of this machine may change" in low
+    assert "what was reached, tuned and pgtune: about " in low
+    assert "left out" not in low
+    assert "pinned" not in low
+
+    out = tmp_path / "climb.sqlite"
+    with pytest.raises(PlanError, match="1 min 00 s are allowed"):
+        climb.climb_preview(plan, ClimbLimits(minutes=1))
+    out.with_suffix("").mkdir()
+    with pytest.raises(PlanError, match="steps would be put into it"):
+        climb.climb_preview(plan, limits, out=out)
+    out.touch()
+    with pytest.raises(StoreError, match="exists"):
+        climb.climb_preview(plan, limits, out=out)
+
+
+def test_its_dry_run_tells_how_long_cycles_may_make_it() -> None:
+    plan = load_plan({
+        "name": "p", "question": "Q?", "workload": {"kind": "tpcb"},
+        "protocol": {"checkpoints": "cycles"}, "stage": [{"name": "a", "why": "W."}],
+    })  # fmt: skip
+    told = climb.climb_preview(plan, ClimbLimits(minutes=9_999))
+    assert told.count("where little WAL is written") == 2, "of the begin and of the end"
+
+
+def test_the_commands_dry_run_writes_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "climb.sqlite"
+    words = ["climb", "tuning", "--dry-run", "--rung", "D1", "--at-once", "1", "--out", str(out)]
+    with stdout.capture() as shown:
+        assert CliRunner().invoke(app, words).exit_code == 0
+    printed = shown.get()
+    assert "A climb from stage initdb of plan tuning: " in printed
+    assert "each tries up to 1 move beside the best stage so far" in printed
+    assert "D1 (--rung): nothing is lost; full pages are compressed" in printed
+    assert printed.endswith("Nothing was touched.\n")
+    assert list(tmp_path.iterdir()) == []

@@ -11,17 +11,27 @@ alone, because the best of many tries looks better than it is.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from pgdyno.analysis.facts import Comparison, StageFacts
 from pgdyno.analysis.judged import plan_in
 from pgdyno.analysis.plain import plain
+from pgdyno.api.climb_plans import (
+    climbed,
+    foretold,
+    last_plan,
+    plan_file,
+    require_time,
+    start_plan,
+    without,
+)
 from pgdyno.api.climb_seen import effects, left, seen
 from pgdyno.api.experiments import plan as of_plan
 from pgdyno.api.notebook_line import with_line
-from pgdyno.api.planning import Plan, against_follow_up, load_follow_up
+from pgdyno.api.plan_disks import require_plan_disks_free
+from pgdyno.api.planning import Plan, load_follow_up
 from pgdyno.api.proposing import Proposal, proposal, require_settings, stage_of
 from pgdyno.api.runs import Experiment, Run
 from pgdyno.api.stage_machine import require_allowed
@@ -38,25 +48,21 @@ from pgdyno.model.climb import (
     Step,
     Tried,
 )
-from pgdyno.model.errors import PgdynoError, PlanError
+from pgdyno.model.errors import PlanError
 from pgdyno.model.manifest import Installation
 from pgdyno.model.progress import Noted
-from pgdyno.model.proposal import Changed, NotTried
+from pgdyno.model.proposal import NotTried
 from pgdyno.model.settings import Rung
 from pgdyno.model.units import seconds_text
-from pgdyno.model.wording import listed, plural, small
-from pgdyno.plan.follow_up import ROUNDS, TriedStage, follow_up
-from pgdyno.plan.schema.toml_text import toml_text
-from pgdyno.plan.settings.values import default_text
+from pgdyno.model.wording import listed, plural
+from pgdyno.plan.follow_up import follow_up
 from pgdyno.report import climb as report
+from pgdyno.store.run_file import require_new
 from pgdyno.trial.progress import Listener
 
 _LIMITS = ClimbLimits()
-_START_ROUNDS = 3
 PLAN_FILE = "climbed.toml"
 """In the folder of the steps: where the climb began and what it reached, as a plan."""
-_RIVALS = ("tuned", "pgtune")
-"""Profiles that people would take instead, measured beside the best stage at the end."""
 Keep = Callable[[Climbed], None]
 
 
@@ -89,6 +95,42 @@ def climb(
         PgdynoError: See `run`; steps that ended are kept.
         Interrupted: Ctrl-C; the same.
     """
+    asked = _asked(plan, limits)
+    build = Installation(version=plan.server.version)
+    new = begun("climb", f"climb-{plan.name}", command, out, build=build)
+    _require_no_folder(new.path)
+    return _carried_out(new, Climbed(asked), on_event)
+
+
+def climb_preview(
+    plan: Plan, limits: ClimbLimits = _LIMITS, *, out: str | Path | None = None
+) -> str:
+    """What a climb would do, in lines; nothing is touched.
+
+    Args:
+        plan: See `climb`.
+        limits: The same.
+        out: The same; None: which one is not looked for.
+
+    Raises:
+        PlanError: See `climb`.
+        StoreError: There is such a run file, or it has the name of a page.
+        TargetError: Another pgdyno measures on a disk of the plan now: who, and where.
+    """
+    asked = _asked(plan, limits)
+    if out is not None:
+        require_new(Path(out))
+        _require_no_folder(Path(out))
+    require_plan_disks_free(plan.record)
+    return foretold(asked)
+
+
+def _asked(plan: Plan, limits: ClimbLimits) -> ClimbAsked:
+    """What is asked for, where it can be done.
+
+    Raises:
+        PlanError: See `climb`.
+    """
     require_release()
     if plan.record.target.kind == "running":
         raise PlanError(
@@ -98,13 +140,14 @@ def climb(
     require_allowed(plan.stages[:1], allowed=limits.host)
     require_settings(limits.pinned, plan)
     asked = ClimbAsked(plan.record, limits)
-    _require_time(asked)
-    build = Installation(version=plan.server.version)
-    new = begun("climb", f"climb-{plan.name}", command, out, build=build)
-    if _folder(new.path).exists():
-        raise PlanError(f"folder {_folder(new.path)} exists, steps would be put into it",
+    require_time(asked)
+    return asked
+
+
+def _require_no_folder(path: Path) -> None:
+    if _folder(path).exists():
+        raise PlanError(f"folder {_folder(path)} exists, steps would be put into it",
                         "Name another run file with --out.")  # fmt: skip
-    return _carried_out(new, Climbed(asked), on_event)
 
 
 def resume(run: Run, _again: bool, on_event: Listener) -> Run:
@@ -168,7 +211,7 @@ class _Climb:
         asked = self._now.asked
         first = asked.plan.stages[0].name
         self._on_event(Noted(f"Where it begins: stage {first}."))
-        run, seconds = self._measured("start.sqlite", _start_plan(asked))
+        run, seconds = self._measured("start.sqlite", start_plan(asked))
         trials = run.facts.trials_finished
         start = Step("start.sqlite", run.info.ident, first, "", (), (), None, seconds, trials)
         self._put(replace(self._now, start=start))
@@ -241,7 +284,7 @@ class _Climb:
         run, name = self._last()
         record, limits = plan_in(run.info), self._now.asked.limits
         best = record.stage(name)
-        stages = [_without(one) for one in self._now.accepted]
+        stages = [without(one) for one in self._now.accepted]
         plan = load_follow_up(record, follow_up(record, best, stages, limits.lowest))
         self._on_event(Noted(f"Without each of {listed([o.move for o in self._now.accepted])}."))
         run, seconds = self._measured("without.sqlite", plan)
@@ -263,11 +306,11 @@ class _Climb:
         if self._now.without is None:
             self._put(replace(self._now, kept=tuple(one.move for one in self._now.accepted)))
         kept = [one for one in self._now.accepted if one.move in self._now.kept]
-        reached = [_climbed(kept)] if self._now.accepted else []
-        plan, left_out = _last_plan(asked, reached)
+        reached = [climbed(kept)] if self._now.accepted else []
+        plan, left_out = last_plan(asked, reached)
         if reached:
             with Folder.made(self._folder) as folder:
-                folder.write(PLAN_FILE, _plan_file(asked, reached))
+                folder.write(PLAN_FILE, plan_file(asked, reached))
         if len(plan.stages) == 1:
             final = Judged("", "", (plan.stages[0].name,), (), tuple(left_out))
             self._put(replace(self._now, final=final, left=left(*self._last())))
@@ -281,28 +324,6 @@ class _Climb:
             beside = tuple(_as_found(run.compare(best.name, one.name)) for one in rivals)
             final = replace(final, plain=plain((first, best)), beside=beside)
         self._put(replace(self._now, final=final, beyond=tuple(beyond), left=left(run, best.name)))
-
-
-def _start_plan(asked: ClimbAsked) -> Plan:
-    """The first stage alone, in as many rounds as a diagnosis wants."""
-    document = follow_up(asked.plan, asked.plan.stages[0], (), asked.limits.lowest)
-    document["protocol"]["rounds"] = _START_ROUNDS
-    return load_follow_up(asked.plan, document)
-
-
-def _require_time(asked: ClimbAsked) -> None:
-    """Refuse minutes in which not even one move can be measured beside its base.
-
-    Raises:
-        PlanError: They are too few.
-    """
-    needed = 2 * ROUNDS * _start_plan(asked).estimate.measuring_s / _START_ROUNDS
-    if needed > asked.limits.minutes * 60:
-        raise PlanError(
-            f"a step of one move may take {seconds_text(needed)}, and"
-            f" {seconds_text(asked.limits.minutes * 60)} are allowed for all of them",
-            "Allow more minutes, or let windows be shorter.",
-        )
 
 
 def _over(plan: Plan, now: Climbed) -> str | None:
@@ -392,68 +413,6 @@ def _futile(now: Climbed) -> str | None:
     if len(last) < FUTILE_MAX or any(one.accepted for one in last):
         return None
     return f"{plural(FUTILE_MAX, 'step')} one after the other brought nothing."
-
-
-def _without(one: Tried) -> TriedStage:
-    """The stage without a move: as things were before it."""
-    before = ((change, change.before) for change in one.changes if change.before)
-    why = f"Whether {one.move} is still missed."
-    return _stage(f"without-{one.move}", why, before)
-
-
-def _climbed(kept: Sequence[Tried]) -> TriedStage:
-    """The stage with all that is left of what helped, and nothing else."""
-    after = ((change, change.after) for one in kept for change in one.changes)
-    why = f"What the climb reached: {listed([one.move for one in kept]) or 'nothing'}."
-    return _stage("climbed", why, after)
-
-
-def _stage(name: str, why: str, values: Iterable[tuple[Changed, str]]) -> TriedStage:
-    """A stage that gives these values to what was changed."""
-    keys: dict[str, dict[str, str]] = {"settings": {}, "client": {}, "host": {}}
-    for change, value in values:
-        keys[change.table][change.name] = value
-    return TriedStage(name, why, keys["settings"], keys["client"], keys["host"])
-
-
-def _plan_file(asked: ClimbAsked, reached: Sequence[TriedStage]) -> str:
-    """A plan of the first stage and that one alone, to be run again by itself."""
-    record, lowest = asked.plan, asked.limits.lowest
-    document = follow_up(record, record.stages[0], reached, lowest)
-    return toml_text({**document, "name": f"{record.name}-climbed"})
-
-
-def _last_plan(asked: ClimbAsked, reached: list[TriedStage]) -> tuple[Plan, list[NotTried]]:
-    """First stage, what was reached if anything, and the profiles that can be carried out here."""
-    record, lowest = asked.plan, asked.limits.lowest
-    stages, client = list(reached), reached[0].client if reached else {}
-
-    def plan() -> Plan:
-        document = follow_up(record, record.stages[0], stages, lowest)
-        # What is decided beside the first stage would be measured no further beside the others.
-        document["protocol"] |= {"stop": "rounds", "rounds": ROUNDS}
-        return load_follow_up(record, document)
-
-    left_out, found = [], plan()
-    pinned = _pinned(asked, found)
-    for name in _RIVALS:
-        why = f"What people would take: profile {name}."
-        stages.append(TriedStage(name, why, pinned, client, profile=name))
-        try:
-            found = plan()
-        except PgdynoError as error:
-            stages.pop()
-            left_out.append(NotTried(name, small(against_follow_up(error))))
-    return found, left_out
-
-
-def _pinned(asked: ClimbAsked, known: Plan) -> dict[str, str]:
-    """What the first stage has of the settings that no stage changes."""
-    first = asked.plan.stages[0]
-    held = {one.name: one.value for one in first.settings}
-    names = asked.limits.pinned
-    values = {name: held.get(name) or default_text(known.server.knobs[name]) for name in names}
-    return {name: value for name, value in values.items() if value}
 
 
 def _made(run: Run) -> report.Made:
