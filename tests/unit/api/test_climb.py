@@ -244,9 +244,9 @@ def test_the_commands_dry_run_writes_nothing(tmp_path: Path) -> None:
     words = ["climb", "tuning", "--dry-run", "--rung", "D1", "--at-once", "1", "--out", str(out)]
     with stdout.capture() as shown:
         assert CliRunner().invoke(app, words).exit_code == 0
-    printed = shown.get()
+    printed = " ".join(shown.get().split())  # a terminal breaks lines where it likes
     assert "A climb from stage initdb of plan tuning: " in printed
     assert "each tries up to 1 move beside the best stage so far" in printed
     assert "D1 (--rung): nothing is lost; full pages are compressed" in printed
-    assert printed.endswith("Nothing was touched.\n")
+    assert printed.endswith(" Nothing was touched.")
     assert list(tmp_path.iterdir()) == []

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +23,7 @@ from pgdyno.cli.live_view import LiveView
 from pgdyno.model.progress import RunBegun, TrialEnded
 from pgdyno.store import RunFile
 from tests.data.miniature import write_miniature
+from tests.waiting import DEADLINE_S
 
 LONG = "a sentence of the kind that somebody looks for, " * 4 + "and its end"
 
@@ -205,3 +209,14 @@ def test_lines_of_trials_stand_below_each_other_however_long_names_are(tmp_path:
     lines = [line for line in stream.getvalue().splitlines() if line.startswith("trial ")]
     assert len(lines) == 2
     assert len({line.index(" NOPM") for line in lines}) == 1
+
+
+def test_these_tests_have_no_width_of_the_terminal_they_are_begun_in() -> None:
+    begins = f"pytest.main(['--collect-only', '-qq', '-p', 'no:cacheprovider', {__file__!r}])"
+    program = f"import pytest; {begins}; from pgdyno.cli import console"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}; print(console.stdout.keeps_lines)"],
+        env=os.environ | {"COLUMNS": "40"}, capture_output=True, text=True, check=True,
+        timeout=DEADLINE_S,
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "True", done.stdout + done.stderr
