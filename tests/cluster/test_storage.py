@@ -24,6 +24,7 @@ from pgdyno.model.floor_figures import PROGRAMS
 from pgdyno.model.progress import Event, StepBegun
 from pgdyno.probe.fio import Ground, find_fio, write_files
 from pgdyno.probe.folder import own_folder
+from pgdyno.stats.across_paths import FIGURES
 from pgdyno.stats.flush_figure import kinds_ns, span_of
 from pgdyno.store.run_file import RunFile
 from tests import children
@@ -114,7 +115,7 @@ def test_paths_are_measured_side_by_side(
         assert probed.together is None
         return
     against = told["derived"][1]["against_first"]
-    assert [one["rounds"] for one in against.values()] == [2] * 4
+    assert {figure: one["rounds"] for figure, one in against.items()} == dict.fromkeys(FIGURES, 2)
     assert probed.floors[1].claims.block_device is None
     assert probed.together is not None
     assert [share.path for share in probed.together.shares] == [str(disk), str(memory)]
