@@ -15,6 +15,13 @@ WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle
                'idle_in_transaction_session_timeout')
 """
 """Whoever configured the server, or the role, did not think of pgdyno's work when they set them."""
+COUNT_NOW = """
+DO $$ BEGIN IF current_setting('server_version_num')::int >= 150000
+THEN PERFORM pg_stat_force_next_flush(); END IF; END $$
+"""
+"""Has the server count what this session did, once its transaction ends. A session counts once a
+second at most, and what is counted after a VACUUM makes a table due for autovacuum. Before 15
+nothing asks for it."""
 _PAUSE_S = 0.05  # between two questions
 Kind = TypeVar("Kind", bound=psycopg.Connection[Any])
 

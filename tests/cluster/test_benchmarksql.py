@@ -27,6 +27,7 @@ from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Tpcc
 from pgdyno.workload.describe import describe, describe_tpcc
 from tests.cluster.conftest import cluster_apart
+from tests.cluster.loading import counted
 from tests.data.workloads import tpcc
 from tests.reachable import reachable_folder
 
@@ -157,6 +158,8 @@ def test_files_hold_the_same_rows_as_a_load(
     connection = database(server, "from_csv")
     report = load_csv(connection, read_folder(files), foreign_keys=True)
 
+    due = counted(connection, tuple(digests))
+    assert due == dict.fromkeys(digests, (0, 0, 0)), "autovacuum has nothing to do"
     assert digests_of(connection) == digests
     assert report.rows == sum(rows for rows, _ in digests.values())
     assert loaded_workload(connection).foreign_keys

@@ -11,9 +11,11 @@ import pytest
 from pgdyno.loader.consistency import check, require
 from pgdyno.loader.copy import How, estimate, load
 from pgdyno.loader.room import require_room, room_text
+from pgdyno.loader.setup import run_setup
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.loading import LoadEstimate, LoadReport
+from pgdyno.model.workload import SourceFile
 from pgdyno.target.server_host import server_host_of
 from pgdyno.workload.describe import describe
 from tests.cluster.conftest import VERSIONS, cluster_apart
@@ -24,6 +26,7 @@ from tests.cluster.loading import (
     Scale,
     Written,
     contents,
+    counted,
     keys,
     new_database,
     pages,
@@ -110,6 +113,25 @@ def test_the_server_is_seen_where_it_is(direct: Direct) -> None:
     assert (place.wal_there_bytes or 0) >= 1 << 24
     require_room(direct.estimated, place)
     assert room_text(direct.estimated, place).startswith("2 warehouses will take 21")
+
+
+@pytest.mark.parametrize("copies", ["tables", pytest.param("batches", marks=pytest.mark.wide)])
+def test_no_table_is_due_for_autovacuum(direct: Direct, copies: Any) -> None:
+    """Else it would vacuum what is vacuumed, within a minute of each trial."""
+    connection = direct.connection
+    if copies == "batches":
+        connection = direct.loaded("counted", How(connections=4, copies=copies))
+    assert counted(connection, TABLES) == dict.fromkeys(TABLES, (0, 0, 0))
+
+
+def test_what_a_setup_makes_is_not_due_either(direct: Direct) -> None:
+    setup = SourceFile(
+        "s.sql",
+        "CREATE TABLE made AS SELECT FROM generate_series(1, 5000);"
+        " INSERT INTO made SELECT FROM generate_series(1, 5000); DELETE FROM made",
+    )
+    run_setup(direct.connection, setup)
+    assert counted(direct.connection, ("made",)) == {"made": (0, 0, 0)}
 
 
 @pytest.mark.parametrize("copies", ["tables", pytest.param("batches", marks=pytest.mark.wide)])

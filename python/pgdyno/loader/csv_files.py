@@ -31,6 +31,7 @@ from pgdyno.model.units import count_text
 from pgdyno.model.wording import plural
 from pgdyno.model.workload import Schema, Tpcc
 from pgdyno.plan.schema.files import BadFile, text_file
+from pgdyno.session import COUNT_NOW
 from pgdyno.workload.describe import describe_loaded
 
 CONFIG = "config.csv"
@@ -140,6 +141,8 @@ def _carry_out(job: _Job, connection: Connection) -> None:
     try:
         with psycopg.connect(**connection.arguments()) as session, session.cursor() as cursor:
             job.fill(cursor)
+            session.commit()
+            session.execute(COUNT_NOW)
         with (
             psycopg.connect(**connection.arguments(), autocommit=True) as session,
             job.phase("vacuum"),

@@ -7,7 +7,7 @@ import psycopg
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import CheckError
 from pgdyno.model.workload import SourceFile
-from pgdyno.session import own_session
+from pgdyno.session import COUNT_NOW, own_session
 
 
 def run_setup(connection: Connection, setup: SourceFile) -> None:
@@ -19,6 +19,7 @@ def run_setup(connection: Connection, setup: SourceFile) -> None:
     try:
         with own_session(connection) as session:
             session.execute(setup.text.encode())
+            session.execute(COUNT_NOW)
             session.execute("VACUUM (ANALYZE)")
     except psycopg.Error as error:
         raise CheckError(
