@@ -124,7 +124,10 @@ def _who_blocks_whom(stages: Sequence[StageSessions]) -> Table:
     left = len(ordered) - len(shown)
     caption = (
         "Who blocks whom: seconds that sessions waited for a lock. Queues are looked at twice a"
-        f" second: shorter waits are mostly not in it.{words.left_out(left, 'row')}"
+        " second: shorter waits are mostly not in it. How many waited at once is the mean of the"
+        " second that has most: in a row, of those behind any that did what the row says; in the"
+        " last row, of those behind one process, whose turn may soon be over."
+        f"{words.left_out(left, 'row')}"
     )
     heads = [Column(head, align="left") for head in ("who waits", "for", "blocked by")]
     rows = tuple(
