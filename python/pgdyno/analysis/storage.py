@@ -7,7 +7,7 @@ from dataclasses import replace
 from pgdyno.analysis.facts import Comparison
 from pgdyno.analysis.stages import comparison_facts
 from pgdyno.analysis.storage_facts import CommitFacts, PathFacts, PatternFacts, StorageFacts
-from pgdyno.model.floor import MANY_AT_ONCE, PATTERNS, Floor, Pattern, Probed
+from pgdyno.model.floor import COMPARED, MANY_AT_ONCE, PATTERNS, Floor, Pattern, Probed
 from pgdyno.model.floor_figures import FlushFigure, Span
 from pgdyno.model.shared_storage import CHANCE
 from pgdyno.stats.across_paths import compare_paths
@@ -93,6 +93,7 @@ def _path(floor: Floor, probed: Probed, against_first: dict[str, Comparison]) ->
         patterns=tuple(_pattern(floor, pattern) for pattern in PATTERNS),
         cap=cap(floor, probed, many.get("random read")),
         flush=figure,
+        heaviest=_heaviest(floor, probed),
         many_times={pattern: found for pattern, found in many.items() if found},
         rest_factors=rest_factors(floor, probed),
         rest_times=rest_times(floor, probed),
@@ -105,6 +106,16 @@ def _path(floor: Floor, probed: Probed, against_first: dict[str, Comparison]) ->
         doubts=doubts(floor, figure.flush.mid),
         against_first=against_first,
     )
+
+
+def _heaviest(floor: Floor, probed: Probed) -> dict[Pattern, Span]:
+    """What paths are compared by; where rounds have no such windows, nothing."""
+    rounds, found = probed.rounds_of(floor.path), {}
+    for name in COMPARED:
+        windows = [one.at(probed.wish.heaviest(name)) for one in rounds]
+        if rates := [window.per_s for window in windows if window]:
+            found[name] = span_of(rates)
+    return found
 
 
 def _pattern(floor: Floor, pattern: Pattern) -> PatternFacts:

@@ -64,6 +64,7 @@ class PathFacts:
     patterns: tuple[PatternFacts, ...]
     cap: Cap
     flush: FlushFigure
+    heaviest: dict[Pattern, Span]  # requests a second under the heaviest load, by rounds
     many_times: dict[Pattern, Times]  # the heaviest load against one at a time, by rounds
     rest_factors: tuple[Span, ...]  # by PAUSES_US, times a flush without rest; (): not measured
     rest_times: tuple[Times, ...]  # the same with intervals, by rounds as pairs

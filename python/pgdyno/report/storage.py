@@ -11,7 +11,7 @@ from rich.text import Text as Line
 from pgdyno.analysis.storage_advice import delay_to_try_us, not_known, storage_advice
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
 from pgdyno.analysis.words import RATIO
-from pgdyno.model.floor import NO_DISK_KNOWN, PATTERNS, PAUSES_US, Pattern
+from pgdyno.model.floor import COMPARED, NO_DISK_KNOWN, PATTERNS, PAUSES_US, Pattern
 from pgdyno.model.floor_figures import DEFAULT_METHOD, NEAR_PEAK, PROGRAMS, Doubt
 from pgdyno.model.shared_storage import CHANCE, FEELS
 from pgdyno.model.text import json_document
@@ -285,7 +285,20 @@ def _pattern_rows(pattern: Pattern) -> list[Row]:
         delay = f"p50 {ns_text(at.latency.p50_ns)}, p99 {ns_text(at.latency.p99_ns)}"
         return f"{at.depth} × {at.jobs}: {delay}"
 
-    return [(f"{pattern}, fastest window of the grid", peak), (f"knee of {pattern}", knee)]
+    rows: list[Row] = [(f"{pattern}, fastest window of the grid", peak)]
+    if pattern in COMPARED:
+        rows.append((f"{pattern}s in rounds, the heaviest load", _in_rounds(pattern)))
+    return [*rows, (f"knee of {pattern}", knee)]
+
+
+def _in_rounds(pattern: Pattern) -> Callable[[PathFacts], str]:
+    """What paths are compared by."""
+
+    def rates(path: PathFacts) -> str:
+        found = path.heaviest.get(pattern)
+        return "not measured" if found is None else rates_text(found)
+
+    return rates
 
 
 def _rested_row(index: int) -> Row:
