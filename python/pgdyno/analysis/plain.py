@@ -120,9 +120,14 @@ def to_one_between(stage: StageFacts) -> Comparison | None:
 
 
 def deepest(stage: StageFacts) -> TailFacts | None:
-    """The deepest percentile that was compared: of those with a verdict, if any has one."""
+    """The deepest percentile that was compared: of those with a verdict, if any has one.
+
+    Without one it is the deepest of those that most rounds tell: a slow round has fewer requests,
+    and is the first that has too few for a deep percentile.
+    """
     known = [one for one in stage.tails if one.verdict in ("better", "worse", "equivalent")]
-    tails = known or list(stage.tails)
+    most = max((one.rounds for one in stage.tails), default=0)
+    tails = known or [one for one in stage.tails if one.rounds == most]
     return tails[-1] if tails else None
 
 

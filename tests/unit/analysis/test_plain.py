@@ -108,6 +108,18 @@ def test_the_deepest_percentile_with_a_verdict_is_said(stages: tuple[StageFacts,
     )
 
 
+def test_what_more_rounds_tell_is_said_before_a_deeper_percentile(
+    stages: tuple[StageFacts, ...],
+) -> None:
+    """A page said ×1.486 of 2 rounds of 3, the slow one left out, above a table with 24% less."""
+    few = replace(tail("p99.9", 1.486, "undecided"), rounds=2, low=None, high=None)
+    shallow = tail("p99", 0.906, "undecided")
+    stage = compared(stages[1], 1.3, tails=(shallow, few))
+    assert deepest(stage) is shallow
+    as_many = replace(few, rounds=shallow.rounds)
+    assert deepest(compared(stages[1], 1.3, tails=(shallow, as_many))) is as_many
+
+
 def test_a_ratio_of_the_slowest_that_few_rounds_tell_says_of_how_many_it_is(
     stages: tuple[StageFacts, ...],
 ) -> None:
