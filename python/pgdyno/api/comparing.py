@@ -188,6 +188,9 @@ def _rows(asked: Sequence[_Asked], opened: _Opened) -> list[list[tuple[Path, str
     """Which stages stand beside each other."""
     if not asked:
         return []
+    for one in asked:
+        if one.stage is not None:
+            _require_stage(one, one.stage, opened)
     named = [one.stage for one in asked if one.stage is not None]
     if not named and len(asked) == 1:
         return [[(asked[0].path, stage) for stage in opened.stages(asked[0].path)]]
@@ -214,6 +217,16 @@ def _like(one: _Asked, name: str, opened: _Opened) -> str:
         f"{one.text} has no stage {name!r}, it has {listed(stages)}",
         "Name one: RUN.sqlite:stage.",
     )
+
+
+def _require_stage(one: _Asked, name: str, opened: _Opened) -> None:
+    """Before others are looked for beside it: else they would be said to lack it."""
+    stages = opened.stages(one.path)
+    if name not in stages:
+        raise PlanError(
+            f"no stage of {one.path} is called {name!r}, there are {listed(stages)}",
+            "Name one of them: RUN.sqlite:stage.",
+        )
 
 
 def _require_comparable(rows: Sequence[Sequence[Side]], others: Sequence[Imported]) -> None:

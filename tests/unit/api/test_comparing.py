@@ -380,8 +380,8 @@ def test_nothing_is_passed_that_is_not_known(
     ("asked", "error", "said"),
     [
         (lambda runs: (f"{runs / '1.sqlite'}:tuned",), PlanError, "two are needed"),
-        (lambda runs: (f"{runs / '1.sqlite'}:none", f"{runs / '2.sqlite'}:tuned"), PgdynoError,
-         "is called 'none', there are initdb, tuned and async-commit"),
+        (lambda runs: (f"{runs / '1.sqlite'}:none", runs / "2.sqlite"), PgdynoError,
+         r"1\.sqlite is called 'none', there are initdb, tuned and async-commit"),
         (lambda runs: (runs / "none.sqlite", runs / "1.sqlite"), StoreError, "none.sqlite"),
         (lambda _: (f"{FOLDER / 'hammerdb-4.9-cli.txt'}:7",) * 2, PlanError, "has no result '7'"),
         (lambda _: (), PlanError, "nothing to compare"),
