@@ -160,6 +160,8 @@ def test_plans_that_stay_are_one_sentence(facts: Facts) -> None:
     (text,) = one.blocks
     assert isinstance(text, Text)
     assert text.text.startswith("The plans of 34 statements were the same at both ends")
+    # A table was read in sequence 4,410 times a second, above plans that all read its index.
+    assert "a session of the load keeps the one that it has made until" in text.text
 
 
 def test_a_change_in_several_rounds_is_told_once_and_stages_with_one_plan_together(

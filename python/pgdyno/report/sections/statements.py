@@ -213,29 +213,35 @@ _OF_TABLES: Sequence[
 # -- plans ----------------------------------------------------------------------------------------
 
 
+_ASKED_FOR = (
+    "They are generic plans, for parameters of any value, which the server made when it was asked:"
+    " a session of the load keeps the one that it has made until statistics or definitions change,"
+    " and may read a small table that has grown otherwise than by these plans."
+)
+
+
 def _plans(plans: Plans, names: Sequence[str]) -> Iterator[Block]:
-    for_values = "They are generic plans, for parameters of any value."
     if plans.changes:
         yield Text(
             "The plan of a statement was another one when the window had ended. What was measured"
-            f" is a mixture of the two. {for_values}", "warn",
+            f" is a mixture of the two. {_ASKED_FOR}", "warn",
         )  # fmt: skip
         yield Points(tuple(_changes(plans.changes)))
     if plans.by_round:
         yield Text(
             "Rounds of one stage began with other plans of the same statement, so that the numbers"
             " of the stage are of several plans. It is not the stage that decides between these."
-            f" {for_values}", "warn",
+            f" {_ASKED_FOR}", "warn",
         )  # fmt: skip
         yield Points(tuple(map(_by_round, plans.by_round)))
     if plans.differences:
-        yield Text(f"Stages began with other plans of the same statement. {for_values}")
+        yield Text(f"Stages began with other plans of the same statement. {_ASKED_FOR}")
         yield Points(tuple(_difference(one, names) for one in plans.differences))
     if plans.statements and not (plans.changes or plans.by_round or plans.differences):
         both = plural(plans.statements, "statement")
         yield Text(
             f"The plans of {both} were the same at both ends of every window and in all stages."
-            f" {for_values}"
+            f" {_ASKED_FOR}"
         )
     if plans.refused:
         yield Text("The server made no plan of these statements:", "quiet")
