@@ -45,3 +45,14 @@ def test_each_role_has_its_cpu_and_its_bytes(facts: Facts) -> None:
 
 def test_where_nothing_is_known_there_is_no_section(facts: Facts) -> None:
     assert resources.section(replace(facts, processes=())) is None
+
+
+def test_what_the_kernel_counts_for_a_write_is_said_where_it_is_not_what_devices_got(
+    facts: Facts,
+) -> None:
+    """Backends had 170 MiB/s, and the device that they wrote to 83."""
+    busy = (ProcessUse(1.25, 0.5, 4096.0, 8192.0),) * 3
+    section = resources.section(replace(facts, processes=(ProcessRow("backend", busy),)))
+    assert section is not None
+    _, written = (one for one in section.blocks if isinstance(one, Table))
+    assert "all pages of a piece count at each write to it" in written.caption

@@ -66,11 +66,15 @@ def _parts(facts: Facts) -> Iterator[Table]:
             yield Table(caption, _columns("what", facts), rows, folded=True)
 
 
+_PIECES = (
+    "Where the cache keeps files in larger pieces (XFS since Linux 5.18, ext4 since 6.16), all"
+    " pages of a piece count at each write to it: that may be many times what devices were given."
+)
 _PARTS = {
     "CPU": "Time of the host's CPUs by state, as shares of all of it, and by CPU; what the kernel"
     " did beside. What was zero throughout is left out.",
     "memory": "The host's memory by what it is used for, and what was done to have some; what was"
-    " zero throughout is left out.",
+    f" zero throughout is left out. {_PIECES}",
 }
 
 
@@ -89,7 +93,7 @@ def _processes(facts: Facts) -> Iterator[Table]:
          " waited for one.", _of_cpu, _cpus),
         ("What the server's processes wrote to devices, by role; below, what they read from them."
          " A write counts when a page of the kernel's cache became dirty, not when the kernel wrote"
-         " it.", _of_bytes, _bytes),
+         f" it. {_PIECES}", _of_bytes, _bytes),
     ):  # fmt: skip
         rows = tuple(
             (Cell(ROLE_LABELS.get(one.role, one.role)), *map(cell, one.stages))
