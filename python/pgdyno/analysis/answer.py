@@ -69,6 +69,8 @@ def answer(
 
 def _shortened(stages: Sequence[StageFacts]) -> Iterator[str]:
     """What a plan that `--quick` shortened cannot be expected to tell, beside its verdicts."""
+    if not any(one.throughput for one in stages):
+        return  # nothing was measured: that is not for want of length
     verdicts = {one.to_first.verdict for one in stages if one.to_first is not None}
     if verdicts & {"better", "worse", "equivalent"}:
         yield "This is a first look, shortened by --quick: the whole plan may find otherwise."

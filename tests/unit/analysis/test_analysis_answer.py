@@ -216,6 +216,12 @@ def test_a_shortened_plan_that_decided_nothing_says_that_it_could_not(tmp_path: 
     )
 
 
+def test_where_nothing_was_measured_the_shortened_plan_is_not_to_blame(tmp_path: Path) -> None:
+    facts = analysed(tmp_path / "run.sqlite", planned=tuple(range(1, 10)), invalid=())
+    said = answer(facts.stages, facts.trials, (), (), metric="NOPM", quick=True)
+    assert said.plain == ("No trial finished, so there is no answer.",)
+
+
 def test_doubts_that_differ_in_terms_of_the_field_alone_are_one_for_everybody() -> None:
     doubts = (
         Doubt("not judged: x differs", grave=True, stages=("a",), simply="no verdict"),
