@@ -50,6 +50,7 @@ def test_a_fixture_keeps_wal_for_its_trials() -> None:
     there = parts(10, fixtures=(seen,))
     assert {"loaded fixture", "WAL kept with it"}.isdisjoint(there)
     assert there["copy for the trial"] + there["WAL"] >= seen, "the copy holds that WAL too"
+    assert there["copy for the trial"] == said["copy for the trial"], "not less once it is loaded"
 
 
 def test_wal_is_what_is_written_up_to_what_is_kept() -> None:

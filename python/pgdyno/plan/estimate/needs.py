@@ -196,9 +196,9 @@ def _trial_need(
     growth, written = costs.growth_bytes_per_cpu_s, costs.wal_bytes_per_cpu_s * cpu_s
     if workload.files:  # SQL of the plan's own
         growth, written = costs.unknown_growth_bytes_per_cpu_s, inf
-    sizes = [size - kept for size in fixtures if size is not None]  # they were measured with WAL
-    if None in fixtures:
-        sizes.append(fixture_size(workload, costs))
+    # They were measured with WAL, of which there may be less than is assumed, and subtracted here.
+    sizes = [size - kept for size in fixtures if size is not None]
+    sizes.append(fixture_size(workload, costs))
     return Need((
         ("copy for the trial", max(*sizes, 0)),
         ("growth", int(cpu_s * growth)),
