@@ -18,6 +18,7 @@ from pgdyno.analysis.facts import (
     TrialFacts,
 )
 from pgdyno.analysis.host_facts import FleetFacts
+from pgdyno.analysis.left import Left, left_of
 from pgdyno.analysis.one_device import is_against_itself
 from pgdyno.analysis.plain import plain, tail_sentence, to_one_between
 from pgdyno.model.durability import NOT_KNOWN
@@ -56,10 +57,11 @@ def answer(
     """
     doubts = [*_doubts(stages, trials, audit, differences, quick=quick), *further]
     texts = "; ".join(one.whole for one in doubts)
-    next_steps = _shortened(stages) if quick else _next_steps(stages, trials, looks)
+    left = left_of(trials, looks)
+    further_steps = _shortened(stages) if quick else _next_steps(stages, trials, looks, left)
     rest = f", and is limited by: {texts}" if doubts else "; no check limits it further"
     return Answer(
-        plain=(*plain(stages), *next_steps),
+        plain=(*plain(stages), *_resumed(stages, left), *further_steps),
         finding=_findings(stages, metric),
         limits=f"This holds for this host, fixture and load{rest}.",
         confidence=confidence_of(tuple(doubts)),
@@ -97,25 +99,30 @@ def _shortened(stages: Sequence[StageFacts]) -> Iterator[str]:
         )
 
 
-def _next_steps(
-    stages: Sequence[StageFacts], trials: Sequence[TrialFacts], looks: Sequence[int]
-) -> Iterator[str]:
-    """How to measure what was not decided, or what is missing in the windows."""
-    rounds = {
+def _needed(stages: Sequence[StageFacts]) -> dict[str, int]:
+    """Rounds that may decide what is undecided; 0: not known, or decided."""
+    return {
         one.name: one.to_first.rounds_needed or 0
         for one in stages
         if one.to_first and one.twin_of is None  # of a twin there is nothing to decide
     }
-    begun = {one.round for one in trials if one.state != "planned"}
-    left = sum(one.round not in begun for one in trials)
-    again = _measured_again(trials, looks)
-    planned = max((one.round for one in trials), default=0) if left or again else 0
-    if left or again:
-        soon = [f"`{name}`" for name, needed in rounds.items() if 0 < needed <= planned]
-        may = f", and may decide what {listed(soon)} {'do' if soon[1:] else 'does'}" if soon else ""
-        rest = [f"the {plural(left, 'trial that is left', 'trials that are left')}"] if left else []
-        yield f"`pgdyno resume`, given the run file, measures {listed([*rest, *again])}{may}."
-    else:
+
+
+def _resumed(stages: Sequence[StageFacts], left: Left) -> Iterator[str]:
+    """Of a run that was broken off, shortened or not."""
+    if not left.trials:
+        return
+    soon = [f"`{name}`" for name, needed in _needed(stages).items() if 0 < needed <= left.rounds]
+    may = f", and may decide what {listed(soon)} {'do' if soon[1:] else 'does'}" if soon else ""
+    yield f"`pgdyno resume`, given the run file, measures {listed(left.trials)}{may}."
+
+
+def _next_steps(
+    stages: Sequence[StageFacts], trials: Sequence[TrialFacts], looks: Sequence[int], left: Left
+) -> Iterator[str]:
+    """How to measure what was not decided, or what is missing in the windows."""
+    planned, rounds = left.rounds, _needed(stages)
+    if not left.trials:
         yield from _beyond_failures(stages)
     # What the rest of a run may decide is no reason to repeat the run.
     rounds = {name: needed for name, needed in rounds.items() if needed > planned}
@@ -169,28 +176,6 @@ def _beyond_failures(stages: Sequence[StageFacts]) -> Iterator[str]:
             f" rounds were measured again: what {listed(names)} {'do' if names[1:] else 'does'}, a"
             " new run without such trials can decide."
         )
-
-
-def _measured_again(trials: Sequence[TrialFacts], looks: Sequence[int]) -> list[str]:
-    """Which rounds `resume` measures once more, see `plan.remaining`; none: of none it is known.
-
-    Of failures in a plan with looks it depends on what the last look saw.
-    """
-    failed = {one.round for one in trials
-              if not looks and one.state in ("failed", "invalid") and one.attempt == 1}  # fmt: skip
-    unended = {one.round for one in trials if one.state in ("planned", "running")}
-    torn = unended & {one.round for one in trials if one.state != "planned"} - failed
-    again = []
-    for rounds, one, many in (
-        (failed, "a trial of it failed or was invalid", "trials of them failed or were invalid"),
-        (torn, "it was interrupted", "they were interrupted"),
-    ):
-        names = listed([str(each) for each in sorted(rounds)])
-        if len(rounds) == 1:
-            again.append(f"round {names} again ({one})")
-        elif rounds:
-            again.append(f"rounds {names} again ({many})")
-    return again
 
 
 def _takes(rounds: int, trials: Sequence[TrialFacts]) -> str:

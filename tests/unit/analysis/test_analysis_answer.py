@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from pgdyno.analysis import words
 from pgdyno.analysis.answer import answer
 from pgdyno.analysis.answer_facts import Answer, Doubt, confidence_of
@@ -219,7 +221,10 @@ def test_a_shortened_plan_that_decided_nothing_says_that_it_could_not(tmp_path: 
 def test_where_nothing_was_measured_the_shortened_plan_is_not_to_blame(tmp_path: Path) -> None:
     facts = analysed(tmp_path / "run.sqlite", planned=tuple(range(1, 10)), invalid=())
     said = answer(facts.stages, facts.trials, (), (), metric="NOPM", quick=True)
-    assert said.plain == ("No trial finished, so there is no answer.",)
+    assert said.plain == (
+        "No trial finished, so there is no answer.",
+        "`pgdyno resume`, given the run file, measures the 9 trials that are left.",
+    )
 
 
 def test_doubts_that_differ_in_terms_of_the_field_alone_are_one_for_everybody() -> None:
@@ -313,11 +318,12 @@ def test_one_round_tells_no_interval_and_the_answer_says_so_first(tmp_path: Path
         assert any(one.startswith(text) for one in plain) == said
 
 
-def test_a_run_that_was_broken_off_is_told_to_be_resumed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("quick", [False, True])
+def test_a_run_that_was_broken_off_is_told_to_be_resumed(tmp_path: Path, quick: bool) -> None:
     facts = undecided(tmp_path)
     left = (*facts.trials[:-2], *(replace(one, state="planned") for one in facts.trials[-2:]))
     for trials, said in ((facts.trials, False), (left, True)):
-        plain = answer(facts.stages, trials, (), (), metric="NOPM", quick=False).plain
+        plain = answer(facts.stages, trials, (), (), metric="NOPM", quick=quick).plain
         text = "`pgdyno resume`, given the run file, measures the 2 trials that are left."
         assert (text in plain) == said
 
