@@ -188,9 +188,8 @@ def _alone(setting: Setting, stages: Sequence[Stage], run: RunFile) -> str | Non
             continue  # they have no round together
         if found.ratio is None or found.low is None:
             continue
-        judged = " (not judged)" if found.verdict == "not judged" else ""
         return (
-            f"alone {words.ratio(found)}{judged},"
+            f"alone {words.ratio(found)} ({found.verdict}),"
             f" {words.confidence(found.confidence)} interval {words.interval(found)}:"
             f" {with_it.name} against {without.name}"
         )
