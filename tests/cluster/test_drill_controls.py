@@ -50,7 +50,7 @@ def test_a_drill_ends_with_its_minutes_and_goes_on_when_it_is_resumed(folder: Pa
     run = pgdyno.drill(plan(LATE, {**LATE, "name": "later"}), design=design, out=out)
     assert [(one.stage, one.number) for one in run.drilled.cuts] == [("late", 1), ("later", 1)]
     assert not run.is_whole
-    assert "2 of 6 cuts were made: the 0.1 min that it had were over." in run.drill.doubts[-1]
+    assert "The drill made 2 of 6 cuts: the 0.1 min that it had were over." in run.drill.doubts[-1]
 
     again = pgdyno.resume(out)
     made = [(one.stage, one.number) for one in again.drilled.cuts]

@@ -56,6 +56,9 @@ _IMPORTED = "imported"  # likewise, and of the names of their texts
 NOT_AS_WRITTEN = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError,
                   AssertionError, CoreError)  # fmt: skip
 """How a reader notices that a record is not what was written: of another type, shape or size."""
+SQLITE_FAILS = (sqlite3.Error, UnicodeDecodeError)
+"""What it raises: the latter where it tells words of a damaged file, which are no text."""
+_SAID_MAX = 200  # bytes of that
 _DAMAGED = "Copy it anew from where it was written."
 APPLICATION_ID = 0x70676479  # "pgdy"
 _ID_AT = 68  # of it in a database's head (SQLite, "Database File Format", section 1.3)
@@ -343,8 +346,8 @@ class RunFile:
         """What a damaged file holds is told as such, whichever layer notices it."""
         try:
             yield
-        except (sqlite3.Error, zlib.error, *NOT_AS_WRITTEN) as error:
-            text = f"{what}: {_noticed(error)}"
+        except (*SQLITE_FAILS, zlib.error, *NOT_AS_WRITTEN) as error:
+            text = f"{what}: {noticed(error)}"
             raise StoreError(f"run file {self.path} is damaged: {text}", _DAMAGED) from error
 
     @contextmanager
@@ -352,15 +355,17 @@ class RunFile:
         try:
             with self._db:
                 yield self._db
-        except sqlite3.Error as error:
+        except SQLITE_FAILS as error:
             raise StoreError(
-                f"run file {self.path} cannot be written: {error}",
+                f"run file {self.path} cannot be written: {noticed(error)}",
                 hint="Is the disk full? Finished trials are kept; `pgdyno resume` resumes the run.",
             ) from error
 
 
-def _noticed(error: Exception) -> str:
+def noticed(error: Exception) -> str:
     """What is wrong, in a line."""
+    if isinstance(error, UnicodeDecodeError):
+        return error.object[:_SAID_MAX].decode(errors="backslashreplace")
     if isinstance(error, CoreError):
         return str(error.args[1])
     if not isinstance(error, ValidationError):
@@ -387,7 +392,7 @@ def as_written(path: Path) -> Iterator[None]:
         if os.environ.get("PGDYNO_DEBUG"):
             raise
         raise StoreError(
-            f"run file {path} is damaged, or pgdyno cannot understand it: {_noticed(error)}",
+            f"run file {path} is damaged, or pgdyno cannot understand it: {noticed(error)}",
             f"{_DAMAGED} If a run wrote it so, report it with what PGDYNO_DEBUG=1 shows.",
         ) from error
 
@@ -428,8 +433,8 @@ def _open(path: Path, mode: str, oldest: int = 1) -> sqlite3.Connection:
         raise StoreError(f"run file {path} {error}", hint) from error
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True)
-    except sqlite3.Error as error:
-        raise StoreError(f"run file {path} cannot be read: {error}") from error
+    except SQLITE_FAILS as error:
+        raise StoreError(f"run file {path} cannot be read: {noticed(error)}") from error
     require_known(path, connection, oldest)
     return connection
 
@@ -444,10 +449,10 @@ def require_known(path: Path, connection: sqlite3.Connection, oldest: int = 1) -
         found = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         strange = _what_computes(connection)
-    except sqlite3.Error as error:
+    except SQLITE_FAILS as error:
         connection.close()
         hint = meant(path) or "Run files lie in `runs`; a plan is run by `pgdyno run`."
-        raise StoreError(f"run file {path} cannot be read: {error}", hint) from error
+        raise StoreError(f"run file {path} cannot be read: {noticed(error)}", hint) from error
     if found == APPLICATION_ID and strange:
         connection.close()
         raise StoreError(f"run file {path} is damaged: it has {strange}", _DAMAGED)

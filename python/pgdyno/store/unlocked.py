@@ -19,7 +19,7 @@ from pgdyno.model.errors import StoreError
 from pgdyno.model.system_errors import told
 from pgdyno.model.wording import plural
 from pgdyno.plan.schema.files import BadFile, require_regular
-from pgdyno.store.run_file import RunFile, require_known
+from pgdyno.store.run_file import SQLITE_FAILS, RunFile, noticed, require_known
 
 _COUNTER = slice(24, 28)  # of the head
 _HEAD_BYTES = 100
@@ -45,7 +45,9 @@ def read_unlocked(path: Path, pause: Callable[[float], None] = time.sleep) -> Ru
             connection.deserialize(content)
     except BadFile as error:
         raise StoreError(f"run file {path} {error}") from error
-    except (OSError, sqlite3.Error) as error:
+    except SQLITE_FAILS as error:
+        raise StoreError(f"run file {path} cannot be read: {noticed(error)}") from error
+    except OSError as error:
         raise StoreError(f"run file {path} cannot be read: {told(error)}") from error
     require_known(path, connection)
     return RunFile(path, connection)

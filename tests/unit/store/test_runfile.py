@@ -33,6 +33,7 @@ from pgdyno.model.run import (
 )
 from pgdyno.store.earlier_formats import head_of
 from pgdyno.store.run_file import RunFile, is_run_file, require_new
+from pgdyno.store.unlocked import read_unlocked
 from tests.data.miniature import CHARACTERS, a_plan, a_result
 from tests.unit.stats.test_stats_ceiling import CEILING
 
@@ -175,6 +176,19 @@ def test_what_contradicts_itself_is_damaged(path: Path, change: str, fact: str) 
 
     with RunFile.read(path) as run, pytest.raises(StoreError, match=f"is damaged.*({fact})"):
         run.series(1), run.tallies(1), run.snapshots(1)
+
+
+@pytest.mark.parametrize("read", [RunFile.read, RunFile.append, read_unlocked])
+def test_a_schema_that_is_no_text_is_told(path: Path, read: Callable[[Path], RunFile]) -> None:
+    """SQLite's own words of it are none, so that Python raises what is no error of SQLite."""
+    RunFile.create(path, INFO, TRIALS).close()
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("PRAGMA writable_schema = ON")
+        broken = "UPDATE sqlite_schema SET sql = 'CREATE none', name = CAST(x'68d820' AS TEXT)"
+        db.execute(f"{broken} WHERE name = 'log'")
+
+    with pytest.raises(StoreError, match=r"r\.sqlite cannot be read: malformed .*\\xd8"):
+        read(path)
 
 
 def test_each_fixture_is_kept_once(path: Path) -> None:
