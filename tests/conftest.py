@@ -45,8 +45,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """One folder for the session, which its workers inherit; and no width before ours is loaded."""
-    _forget_width()
+    """One folder for the session, which workers inherit; no terminal before ours is loaded."""
+    _forget_terminal()
     if SESSION in os.environ and hasattr(config, "workerinput"):
         return
     above = os.environ.get(SESSION, "/tmp")  # a session that a test begins lies in that of the test
@@ -127,14 +127,24 @@ def _disks_of_our_own() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_child_stays() -> Iterator[None]:
-    _forget_width()
+    _forget_terminal()
     yield
     children.end_all()
 
 
-def _forget_width() -> None:
-    """Of whoever began the tests: what they read of a command would break its lines there."""
-    for name in ("COLUMNS", "LINES"):  # readline sets them behind Python's back, for children alone
+_OF_A_TERMINAL = (
+    "COLUMNS",
+    "LINES",
+    "FORCE_COLOR",
+    "NO_COLOR",
+    "TTY_COMPATIBLE",
+    "TTY_INTERACTIVE",
+)
+
+
+def _forget_terminal() -> None:
+    """Of whoever began the tests: what they read of a command would have its width and colours."""
+    for name in _OF_A_TERMINAL:  # readline sets two behind Python's back, for children alone
         os.environ.pop(name, None)
         os.unsetenv(name)
 

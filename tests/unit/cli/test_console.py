@@ -211,12 +211,13 @@ def test_lines_of_trials_stand_below_each_other_however_long_names_are(tmp_path:
     assert len({line.index(" NOPM") for line in lines}) == 1
 
 
-def test_these_tests_have_no_width_of_the_terminal_they_are_begun_in() -> None:
+def test_these_tests_have_nothing_of_the_terminal_they_are_begun_in() -> None:
     begins = f"pytest.main(['--collect-only', '-qq', '-p', 'no:cacheprovider', {__file__!r}])"
     program = f"import pytest; {begins}; from pgdyno.cli import console"
     done = subprocess.run(
-        [sys.executable, "-c", f"{program}; print(console.stdout.keeps_lines)"],
-        env=os.environ | {"COLUMNS": "40"}, capture_output=True, text=True, check=True,
-        timeout=DEADLINE_S,
+        [sys.executable, "-c", f"{program}; print(console.stdout.keeps_lines, console.stdout.width,"
+         " console.stdout.is_terminal)"],
+        env=os.environ | {"COLUMNS": "40", "FORCE_COLOR": "1"}, capture_output=True, text=True,
+        check=True, timeout=DEADLINE_S,
     )  # fmt: skip
-    assert done.stdout.splitlines()[-1] == "True", done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == "True 100 False", done.stdout + done.stderr
