@@ -109,7 +109,7 @@ def test_a_proof_that_is_stopped_goes_on_where_it_was(
     first = pgdyno.Run(out)
     assert not first.is_whole
     assert len(first.proved.sittings) == 1
-    assert "Only 1 of 2 sittings were held." in first.proof.doubts
+    assert "Only 1 of 2 sittings took place." in first.proof.doubts
 
     run = pgdyno.resume(out)
 
