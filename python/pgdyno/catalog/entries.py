@@ -142,7 +142,9 @@ def _of_server(name: str, knob: Knob, known: KnownSetting | None) -> Entry:
         layer=SERVER,
         title=layer.title,
         group=knob.family,
-        versions=_versions(layer.of, known.since if known else None, until),
+        versions=f"{layer.of} before {known.gone}"
+        if known and known.gone
+        else _versions(layer.of, known.since if known else None, until),
         kind=", ".join(part for part in (knob.type, known.unit if known else None) if part),
         allowed=_allowed(known.enum if known else (), knob.min, knob.max, {}),
         default=(known.default if known else None) or "",
@@ -156,7 +158,7 @@ def _of_server(name: str, knob: Knob, known: KnownSetting | None) -> Entry:
         why=_line(knob.why),
         advise=knob.advise or "",
         search=knob.search or "",
-        gone=f"since PostgreSQL {until + 1}" if until else "",
+        gone=f"since PostgreSQL {known.gone_since}" if known and until else "",
         instead=(known.instead if known else None) or knob.instead or "",
         useless="",
         reports=knob.reports,

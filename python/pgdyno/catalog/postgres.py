@@ -16,6 +16,7 @@ class KnownSetting(Table):
 
     since: int | None = None
     until: int | None = None
+    gone: str | None = None
     instead: str | None = None
     unit: str | None = None
     enum: tuple[str, ...] = ()
@@ -36,6 +37,11 @@ class KnownSetting(Table):
     def exists_in(self, major: int) -> bool:
         """Whether this major version has it."""
         return (self.since or 0) <= major <= (self.until or major)
+
+    @property
+    def gone_since(self) -> str:
+        """The first version without it, e.g. `9.5` or `13`; empty where the newest has it."""
+        return self.gone or (str(self.until + 1) if self.until is not None else "")
 
     def default_in(self, major: int) -> str | None:
         """Its default in this major version, where known."""

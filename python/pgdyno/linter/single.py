@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
-from pgdyno.catalog import entries, knobs, known_settings, layers, machine_knobs
+from pgdyno.catalog import KnownSetting, entries, knobs, known_settings, layers, machine_knobs
 from pgdyno.catalog.knobs import Fall
 from pgdyno.catalog.machine import MachineKnob
 from pgdyno.linter.finding import Finding, Severity
@@ -60,7 +60,7 @@ def _server(at: Assignment, system: System) -> Iterator[Finding]:
         yield Finding(at, Severity.UNKNOWN, "no version of PostgreSQL has it", hint)
         return
     if known is not None and not known.exists_in(system.postgres):
-        yield _not_in_server(at, known.since, known.until, known.instead, system)
+        yield _not_in_server(at, known, system)
         return
     yield from _value(at, system)
     knob = knobs().get(at.name)
@@ -72,14 +72,12 @@ def _server(at: Assignment, system: System) -> Iterator[Finding]:
             yield Finding(at, Severity.NOTE, note.text)
 
 
-def _not_in_server(
-    at: Assignment, since: int | None, until: int | None, instead: str | None, system: System
-) -> Finding:
-    if until is not None and system.postgres > until:
-        text = f"gone since PostgreSQL {until + 1}: the server does not start with it"
+def _not_in_server(at: Assignment, known: KnownSetting, system: System) -> Finding:
+    if known.until is not None and system.postgres > known.until:
+        text = f"gone since PostgreSQL {known.gone_since}: the server does not start with it"
     else:
-        text = f"new in PostgreSQL {since}: version {system.postgres} does not start with it"
-    return Finding(at, Severity.GONE, text, f"Instead: {instead}." if instead else "")
+        text = f"new in PostgreSQL {known.since}: version {system.postgres} does not start with it"
+    return Finding(at, Severity.GONE, text, f"Instead: {known.instead}." if known.instead else "")
 
 
 def _value(at: Assignment, system: System) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pgdyno.catalog import known_settings
+from pgdyno.catalog import entries, known_settings
 from pgdyno.plan.settings.values import canonical
 from tests.data.servers import describe_config, installed, rows, running
 
@@ -68,6 +68,18 @@ def test_versions_are_right_for_the_servers_at_hand(major: int) -> None:
     for name, setting in known_settings().items():
         if not setting.hidden:
             assert (name in described) == setting.exists_in(major), name
+
+
+def test_before_10_the_first_version_without_a_setting_has_two_numbers() -> None:
+    known = known_settings()
+
+    assert known["checkpoint_segments"].gone_since == "9.5"
+    assert known["krb_srvname"].gone_since == "9.4"
+    assert known["sql_inheritance"].gone_since == "10"
+    assert known["wal_keep_segments"].gone_since == "13"
+    assert known["max_wal_size"].gone_since == ""
+    assert entries()["checkpoint_segments"].gone == "since PostgreSQL 9.5"
+    assert entries()["checkpoint_segments"].versions == "PostgreSQL before 9.5"
 
 
 def test_what_a_later_version_replaced_names_something_that_exists() -> None:

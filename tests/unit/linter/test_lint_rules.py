@@ -233,6 +233,8 @@ def test_a_version_decides_what_is_gone_and_what_is_new() -> None:
     assert [(one.at.name, one.hint) for one in gone] == [
         ("wal_keep_segments", "Instead: wal_keep_size.")
     ]
+    (long_gone,) = found("checkpoint_segments = 3")
+    assert long_gone.text == "gone since PostgreSQL 9.5: the server does not start with it"
     old = found(text, system=System(12, (5, 10), 64 * GIB))
     assert [(one.at.name, one.severity) for one in old] == [("io_method", Severity.GONE)]
     sysctl = "net.ipv4.tcp_tw_recycle = 0\nkernel.io_uring_disabled = 2"

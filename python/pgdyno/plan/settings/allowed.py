@@ -124,7 +124,7 @@ def unknown_setting(name: str, server: ServerFacts) -> str:
         if known.since is not None and server.major < known.since:
             return f"{version}; it came with PostgreSQL {known.since}"
         if known.until is not None and server.major > known.until:
-            last = f"{version}; it was removed after PostgreSQL {known.until}"
+            last = f"{version}; it is gone since PostgreSQL {known.gone_since}"
             return f"{last}; use {known.instead}" if known.instead else last
     by_lower = {one.lower(): one for one in server.knobs}
     if found := by_lower.get(name.lower()):
