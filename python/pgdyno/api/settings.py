@@ -146,10 +146,10 @@ def knob(name: str) -> Entry:
     known = entries()
     if name in known:
         return known[name]
-    near = (
-        get_close_matches(name, [*known, *layers()], _NEAR)
-        or [one for one in known if name in one][:_NEAR]
-    )
+    spelt = {one.lower(): one for one in [*known, *layers()]}  # case is no matter to the server
+    low = name.lower()
+    found = [low] if low in spelt else get_close_matches(low, spelt, _NEAR)
+    near = [spelt[one] for one in found or [one for one in spelt if low in one][:_NEAR]]
     hint = f"Did you mean {', '.join(near)}?" if near else "`pgdyno knobs` lists the layers."
     raise PlanError(f"no knob or layer is called {name!r}", hint)
 

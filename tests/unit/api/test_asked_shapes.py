@@ -124,6 +124,16 @@ def test_a_setting_that_is_none_is_answered_with_the_nearest() -> None:
         api.knobs("sysctls")
 
 
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [("SHARED_BUFFERS", "shared_buffers"), ("timezone", "TimeZone"), ("Sysctl", "sysctl")],
+)
+def test_a_setting_in_other_letters_is_answered_with_its_own(asked: str, meant: str) -> None:
+    with pytest.raises(PlanError, match=asked) as caught:
+        api.knob(asked)
+    assert caught.value.hint == f"Did you mean {meant}?"
+
+
 def test_lint_counts_what_it_found(tmp_path: Path) -> None:
     (tmp_path / "postgresql.conf").write_text("fsync = off\ncheckpoint_segments = 64\n")
     linted = pgdyno.lint([tmp_path / "postgresql.conf"])
