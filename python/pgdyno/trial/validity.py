@@ -48,7 +48,7 @@ def judge(
     failed = sum(kind.run.failed for kind in result.kinds)
     lost = sum(one.count for one in result.errors if is_lost(one.sqlstate)) if survive else 0
     if failed > lost:
-        where, example = _where(result), _example(result.errors)
+        where, example = _where(result), _example(failed, result.errors)
         reasons.append(f"{plural(failed, 'transaction')} failed{where}{example}")
     if result.reconnects and not survive:
         reasons.append(f"{plural(result.reconnects, 'connection was', 'connections were')} lost")
@@ -111,10 +111,12 @@ def _where(result: TrialResult) -> str:
     return f" on {listed(servers)}" if servers else ""
 
 
-def _example(errors: Sequence[Failures]) -> str:
+def _example(failed: int, errors: Sequence[Failures]) -> str:
     if not errors:
         return ""
     first = errors[0]
+    if first.count >= failed:  # all of them
+        return f": {first.sqlstate}: {first.example}"
     return f", {first.count} of them with {first.sqlstate}: {first.example}"
 
 

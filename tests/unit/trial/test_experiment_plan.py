@@ -141,8 +141,9 @@ def test_failed_transactions_make_it_invalid(result: TrialResult) -> None:
     state, reason = judge(replace(result, kinds=(failed,), errors=errors), None)
 
     assert state is TrialState.INVALID
-    assert "3 transactions failed" in str(reason)
-    assert "23505" in str(reason)
+    assert reason == "3 transactions failed: 23505: duplicate key"
+    some = replace(result, kinds=(failed,), errors=(Failures("23505", 2, "duplicate key"),))
+    assert judge(some, None)[1] == "3 transactions failed, 2 of them with 23505: duplicate key"
 
 
 def test_lost_connections_make_it_invalid(result: TrialResult) -> None:
