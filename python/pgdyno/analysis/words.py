@@ -39,8 +39,11 @@ def risks(stage: StageFacts) -> str:
     known = [RUNGS[one] for one in dict.fromkeys(lost)]
     if any(loss.layer == "tables" for loss in stage.losses):  # sooner than the rung says
         known = ["a crash of the server alone empties its tables", *known]
-    unread = [f"not everything could be read ({'; '.join(stage.not_known)})"]
-    return listed([*known, *(unread if stage.not_known else [])])
+    if stage.not_known:
+        known = [one for one in known if one != RUNGS[NOT_KNOWN]]
+        what = "what else may be lost" if known else "what may be lost"
+        known.append(f"{what} is not known ({'; '.join(stage.not_known)})")
+    return listed(known)
 
 
 def stands(stage: StageFacts) -> str:

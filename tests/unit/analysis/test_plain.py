@@ -252,6 +252,17 @@ def test_what_loses_nothing_is_no_reason_beside_a_loss(stages: tuple[StageFacts,
     assert stands(stage).endswith("(synchronous_commit = off).")
 
 
+def test_what_could_not_be_read_is_no_consequence_of_a_crash(
+    stages: tuple[StageFacts, ...],
+) -> None:
+    commits = LossFacts("D2", "synchronous_commit = off", "the last commits", "server", "x")
+    stage = replace(stages[1], rung="D2", losses=(commits,), not_known=("the storage",))
+    more = "what else may be lost is not known (the storage)"
+    assert risks(stage) == f"a crash may lose the last commits and {more}"
+    nothing_told = replace(stage, rung="D?", losses=())
+    assert risks(nothing_told) == "what may be lost is not known (the storage)"
+
+
 @pytest.mark.parametrize(
     ("doubts", "confidence"),
     [
