@@ -44,7 +44,7 @@ from pgdyno.target.replica_claim import ReplicaClaim
 from pgdyno.target.role import role_of
 from pgdyno.target.server_about import about
 from pgdyno.target.server_host import postmaster_here
-from pgdyno.target.server_owner import LEFT, OWNER, Owner
+from pgdyno.target.server_owner import LEFT, OWNER, Owner, require_ours
 
 TRIAL = "pgdyno_trial"
 _A_FIXTURE = "pgdyno_fixture_0"  # named as all of them, for pg_hba.conf
@@ -77,14 +77,17 @@ def ask_server(conninfo: str, *, knocks: bool = False) -> RunningServer:
 
     Args:
         conninfo: Names it, as libpq has it.
-        knocks: Whether to learn if pg_hba.conf lets us into databases of ours, see `role_of`.
+        knocks: Whether databases of ours shall be made there: names that they need must not be
+            somebody else's, and whether pg_hba.conf lets us in is learnt, see `role_of`.
 
     Raises:
         PlanError: The conninfo is refused.
-        TargetError: No server answers.
+        TargetError: No server answers, or a database of such a name is not ours.
     """
     connection = reach(conninfo)
     with psycopg.connect(**connection.arguments(), autocommit=True) as session:
+        if knocks:
+            require_ours(session, OWNER, TRIAL)
         number = session.info.server_version
         version = f"PostgreSQL {session.info.parameter_status('server_version')}"
         role = role_of(session, connection, (OWNER, TRIAL, _A_FIXTURE) if knocks else ())

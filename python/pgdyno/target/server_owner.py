@@ -297,6 +297,18 @@ class Owner:
         return LostError("the server went away without a word", f"Did it crash? {LEFT}")
 
 
+def require_ours(session: psycopg.Connection[Any], *names: str) -> None:
+    """Refuse a server that has a database of somebody else's under a name that we need.
+
+    Raises:
+        TargetError: It has one.
+    """
+    for name in names:
+        found = _find(session, name)
+        if found is not None and not found.is_ours:
+            raise _foreign(name)
+
+
 def _foreign(name: str) -> TargetError:
     return TargetError(
         f"database {name} exists and is not marked as ours",
