@@ -391,3 +391,24 @@ def test_what_is_not_shown_to_a_role_has_no_columns() -> None:
 @pytest.mark.parametrize("major", MAJORS)
 def test_slots_say_what_became_of_their_wal_since_13(major: int) -> None:
     assert ("NULL::text" in server_replication.slots_query(major)) == (major < 13)
+
+
+@pytest.mark.parametrize(
+    ("ours", "schema", "creates"),
+    [(False, None, True), (False, "public", False), (True, None, False)],
+)
+def test_what_is_not_loaded_says_at_once_that_it_has_to_be_created_too(
+    ours: bool, schema: str | None, creates: bool
+) -> None:
+    class Session:
+        def execute(self, query: object, _names: tuple[str, ...] = ()) -> Session:
+            self.row = None if b"pg_settings" in bytes(str(query), "utf-8") else (schema,)
+            return self
+
+        def fetchone(self) -> tuple[str | None] | None:
+            return self.row if self.row and self.row[0] else None
+
+    found: Any = server_statements.sampler(Subject(session=Session(), ours=ours))  # type: ignore[arg-type]
+    assert isinstance(found, Missing)
+    assert found.remedy.startswith("Set shared_preload_libraries = 'pg_stat_statements'")
+    assert ("CREATE EXTENSION pg_stat_statements; -- in template1" in found.remedy) == creates

@@ -25,6 +25,7 @@ from pgdyno.sample.lacking import major_of, not_before, not_granted, reads_all_s
 from pgdyno.sample.sampler import Column, Found, Label, Missing, Snapshot, Subject
 from pgdyno.sample.statement_names import Known, known_statements, without_constants
 from pgdyno.sample.table_query import (
+    IN_TEMPLATE,
     Rows,
     add_extension,
     extension_schema,
@@ -143,7 +144,7 @@ def sampler(subject: Subject) -> Found:
     if (session := subject.session) is None:
         return None
     if session.execute(_LOADED.encode()).fetchone() is None:
-        return _NOT_LOADED
+        return _not_loaded(session, subject.ours)
     if (schema := _schema(session, subject.ours)) is None:
         return without_extension(session, "statements", EXTENSION)
     view = session.execute(_COLUMNS, (f"{schema}.{EXTENSION}",)).fetchall()
@@ -172,9 +173,13 @@ def _schema(session: psycopg.Connection[Any], ours: bool) -> str | None:
     return extension_schema(session, EXTENSION)
 
 
-_NOT_LOADED = Missing(
-    "statements",
-    f"the server does not load {EXTENSION}",
-    f"Set shared_preload_libraries = '{EXTENSION}', which needs a restart and takes time of every "
-    "statement.",
-)
+def _not_loaded(session: psycopg.Connection[Any], ours: bool) -> Missing:
+    """With all that it takes, so that nobody finds the rest in a run later."""
+    is_there = ours or extension_schema(session, EXTENSION) is not None
+    also = "" if is_there else f" Then CREATE EXTENSION {EXTENSION}; -- {IN_TEMPLATE}"
+    return Missing(
+        "statements",
+        f"the server does not load {EXTENSION}",
+        f"Set shared_preload_libraries = '{EXTENSION}', which needs a restart and takes time of"
+        f" every statement.{also}",
+    )
