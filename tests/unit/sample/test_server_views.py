@@ -408,7 +408,8 @@ def test_what_is_not_loaded_says_at_once_that_it_has_to_be_created_too(
         def fetchone(self) -> tuple[str | None] | None:
             return self.row if self.row and self.row[0] else None
 
-    found: Any = server_statements.sampler(Subject(session=Session(), ours=ours))  # type: ignore[arg-type]
+    session: Any = Session()
+    found = server_statements.sampler(Subject(session=session, ours=ours))
     assert isinstance(found, Missing)
     assert found.remedy.startswith("Set shared_preload_libraries = 'pg_stat_statements'")
     assert ("CREATE EXTENSION pg_stat_statements; -- in template1" in found.remedy) == creates
